@@ -1,0 +1,2 @@
+"""The Chrome extension, shipped as package data. No Python lives here.
+"""

@@ -1,0 +1,2 @@
+"""Front door: command line, version. The only package that knows all the others.
+"""

@@ -1,0 +1,2 @@
+"""First run, doctor, client installers and browser keeper. Empty for now: it comes with its own issue, and nothing is stubbed.
+"""
