@@ -1,2 +1,0 @@
-"""The Chrome extension, shipped as package data. No Python lives here.
-"""
