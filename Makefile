@@ -1,0 +1,58 @@
+# Two commands matter: `make demo` and `make test`. Both set up everything they need, on a fresh machine as well.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# The interpreter the environment is made with; 3.11 or newer.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.ready
+SETUP_DEV := $(VENV)/.ready-dev
+
+.PHONY: help demo test lint unit e2e bench docs clean
+
+help:
+	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
+	@echo "make test   set up, then run every check and test"
+	@echo "make lint | unit | e2e | bench | docs | clean   the parts"
+
+# pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
+$(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
+	@PYTHON="$(PYTHON)" sh scripts/ensure-venv.sh "$(VENV)"
+	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable '.[harness]'
+	@sh scripts/ensure-browser.sh
+	@"$(BIN)/python" -m compileall -q notebook_gateway broker cdp native_host onboarding harness
+	@touch $@
+
+$(SETUP_DEV): $(SETUP) package.json package-lock.json
+	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@sh scripts/ensure-node.sh
+	@npm ci --silent --no-audit --no-fund
+	@touch $@
+
+demo: $(SETUP)
+	@"$(BIN)/notebook-gateway" demo
+
+test: lint unit e2e
+
+lint: $(SETUP_DEV)
+	"$(BIN)/ruff" check .
+	"$(BIN)/ruff" format --check .
+	npx --no-install pyright --pythonpath "$(BIN)/python"
+	npx --no-install tsc -p extension/jsconfig.json
+
+unit: $(SETUP_DEV)
+	node --test tests/extension/*.test.js
+	"$(BIN)/python" -m pytest -m "not browser"
+
+e2e: $(SETUP_DEV)
+	"$(BIN)/python" -m pytest -m browser
+
+bench: $(SETUP_DEV)
+	"$(BIN)/python" -m bench
+
+docs: $(SETUP_DEV)
+	"$(BIN)/python" -m broker.tool_docs > docs/tools.md
+
+clean:
+	rm -rf "$(VENV)" node_modules dist

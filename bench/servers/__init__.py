@@ -1,0 +1,1 @@
+"""Servers to compare with: floors and the bare SDK."""
