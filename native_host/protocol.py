@@ -58,7 +58,7 @@ MESSAGES: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "welcome": (("v", "host", "extension", "account"), ()),
     "conn_open": (("client", "build"), ()),
     "conn_close": (("reason",), ()),
-    # `account` is the address the person configured in the extension (ADR-030): brokers choose a companion by it.
+    # `account` is the address the person configured in the extension (ADR-034): brokers choose a companion by it.
     "ready": (("v_min", "v_max", "build", "extension_id", "profile", "account"), ()),
     "call": (("id", "op", "params", "notebook", "account", "not_after_ms", "trace"), ()),
     "result": (("id", "ok"), ("value", "error", "hops")),
