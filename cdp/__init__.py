@@ -1,2 +1,1 @@
-"""Chrome DevTools Protocol client for Trio: a pure message core, the connection over it, browser finder and launcher.
-"""
+"""Chrome DevTools Protocol client for Trio: a pure message core, the connection over it, a finder and a launcher."""

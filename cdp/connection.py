@@ -1,0 +1,223 @@
+"""A CDP connection on Trio: one reader task, one writer task, any number of callers.
+
+``async with open_connection(ws_url) as connection`` owns both tasks. Deadlines belong to the callers: nothing here
+times out by itself except opening and closing. Commands are written by one task, so that a cancelled caller never
+leaves half a WebSocket frame behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import trio
+
+from cdp.errors import BadMessage, CallFailed, CdpError, ConnectionLost, SessionDetached
+from cdp.events import EventStream
+from cdp.messages import (
+    ErrorResponse,
+    Event,
+    JsonObject,
+    Response,
+    encode_command,
+    parse_cdp_message_untrusted,
+    text_field,
+)
+from cdp.pending import PendingCalls
+from cdp.tasks import background_nursery
+from cdp.transport import Transport
+from cdp.websocket import CONNECT_TIMEOUT_S, open_websocket_transport
+
+EVENT_CAPACITY: Final = 1024
+OUTGOING_CAPACITY: Final = 64
+"""Commands that may wait for the writer task; a caller beyond that waits its turn (and can be cancelled there)."""
+
+
+class _Waiter:
+    """Where the reader task leaves the outcome of one call."""
+
+    def __init__(self) -> None:
+        self._done = trio.Event()
+        self._result: JsonObject | CdpError = {}
+
+    def settle(self, result: JsonObject | CdpError) -> None:
+        self._result = result
+        self._done.set()
+
+    async def wait(self) -> JsonObject:
+        await self._done.wait()
+        if isinstance(self._result, CdpError):
+            raise self._result
+        return self._result
+
+
+class Connection:
+    """Calls and events over one transport. Make it with `open_connection` or `run_connection`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._pending: PendingCalls[_Waiter] = PendingCalls()
+        self._streams: list[EventStream] = []
+        self._to_writer, self._outgoing = trio.open_memory_channel[str](OUTGOING_CAPACITY)
+        self._lost_because: str | None = None
+
+    def __repr__(self) -> str:
+        state = "open" if self._lost_because is None else f"lost: {self._lost_because}"
+        return f"<Connection {len(self._pending)} pending, {len(self._streams)} event streams, {state}>"
+
+    @property
+    def pending_count(self) -> int:
+        """How many calls wait for an answer now."""
+        return len(self._pending)
+
+    async def call(
+        self, method: str, params: Mapping[str, object] | None = None, session_id: str | None = None
+    ) -> JsonObject:
+        """Send a command and return its result object.
+
+        Raises:
+            CallFailed: the browser answered with an error.
+            SessionDetached: the target of `session_id` went away first.
+            ConnectionLost: the connection ended first, or had ended before.
+        """
+        waiter = _Waiter()
+        call_id = self._pending.add(method, session_id, waiter)
+        try:
+            await self._to_writer.send(encode_command(call_id, method, params, session_id))
+            return await waiter.wait()
+        except trio.BrokenResourceError:  # the writer has ended, so the waiter is settled with the reason
+            return await waiter.wait()
+        finally:
+            self._pending.drop(call_id)
+
+    def session(self, session_id: str) -> Session:
+        """Return the view of this connection on one attached target."""
+        return Session(self, session_id)
+
+    @contextmanager
+    def events(
+        self, *methods: str, session_id: str | None = None, capacity: int = EVENT_CAPACITY
+    ) -> Generator[EventStream]:
+        """Subscribe to events of these methods (of one session, or of the browser) until the block is left.
+
+        Enter the block before sending the command that causes the events. Overflow rule: see `cdp.events`.
+        """
+        stream = EventStream(frozenset(methods), session_id, capacity)
+        if self._lost_because is not None:
+            stream.end(ConnectionLost(self._lost_because))
+        self._streams.append(stream)
+        try:
+            yield stream
+        finally:
+            self._streams.remove(stream)
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Read and write until cancelled or until the transport ends. For the opener's nursery; never raises."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write)
+            task_status.started()
+            try:
+                await self._read()
+            except (ConnectionLost, BadMessage) as error:
+                self._fail(str(error))
+            nursery.cancel_scope.cancel()
+
+    def close_nowait(self, reason: str) -> None:
+        """Fail every open and later call, and every event stream, with `reason`."""
+        self._fail(reason)
+
+    async def _read(self) -> None:
+        while True:
+            message = parse_cdp_message_untrusted(await self._transport.receive())
+            if isinstance(message, Event):
+                self._dispatch(message)
+            elif isinstance(message, Response):
+                call = self._pending.take(message.id)
+                if call is not None:
+                    call.waiter.settle(message.result)
+            else:
+                self._dispatch_error(message)
+
+    async def _write(self) -> None:
+        with self._outgoing:
+            async for text in self._outgoing:
+                try:
+                    await self._transport.send(text)
+                except ConnectionLost as error:
+                    self._fail(str(error))
+                    return
+
+    def _dispatch(self, event: Event) -> None:
+        for stream in self._streams:
+            stream.offer(event)
+        if event.method == "Target.detachedFromTarget":
+            session_id = text_field(event.params, "sessionId")
+            reason = f"session {session_id}: its target closed, or it was detached"
+            for call in self._pending.take_session(session_id):
+                call.waiter.settle(SessionDetached(reason))
+            for stream in self._streams:
+                stream.end(SessionDetached(reason), session_id)
+
+    def _dispatch_error(self, message: ErrorResponse) -> None:
+        if message.id is None:
+            raise BadMessage(f"the browser could not read a command: {message.message} ({message.code})")
+        call = self._pending.take(message.id)
+        if call is not None:
+            call.waiter.settle(CallFailed(call.method, message.code, message.message, message.data))
+
+    def _fail(self, reason: str) -> None:
+        # Each owner gets an error of its own: one exception raised in several tasks would mix their tracebacks.
+        if self._lost_because is None:
+            self._lost_because = reason
+        for call in self._pending.close(self._lost_because):
+            call.waiter.settle(ConnectionLost(self._lost_because))
+        for stream in self._streams:
+            stream.end(ConnectionLost(self._lost_because))
+
+
+class Session:
+    """The same connection, seen from one attached target (flattened sessions)."""
+
+    def __init__(self, connection: Connection, session_id: str) -> None:
+        self.connection = connection
+        self.session_id = session_id
+
+    def __repr__(self) -> str:
+        return f"<Session {self.session_id} of {self.connection!r}>"
+
+    async def call(self, method: str, params: Mapping[str, object] | None = None) -> JsonObject:
+        """Send a command to this target; see `Connection.call`."""
+        return await self.connection.call(method, params, self.session_id)
+
+    @contextmanager
+    def events(self, *methods: str, capacity: int = EVENT_CAPACITY) -> Generator[EventStream]:
+        """Subscribe to events of this target; see `Connection.events`."""
+        with self.connection.events(*methods, session_id=self.session_id, capacity=capacity) as stream:
+            yield stream
+
+
+@asynccontextmanager
+async def run_connection(transport: Transport) -> AsyncGenerator[Connection]:
+    """Run a connection over a transport that is open already; the transport stays the caller's to close."""
+    connection = Connection(transport)
+    async with background_nursery() as nursery:
+        await nursery.start(connection.run)
+        try:
+            yield connection
+        finally:
+            connection.close_nowait("the connection was closed by its owner")
+
+
+@asynccontextmanager
+async def open_connection(ws_url: str, *, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> AsyncGenerator[Connection]:
+    """Connect to a browser's (or target's) WebSocket endpoint and yield the connection.
+
+    Raises:
+        ConnectFailed: nothing listens there, the upgrade was refused, or it took too long.
+    """
+    async with (
+        open_websocket_transport(ws_url, connect_timeout_s=connect_timeout_s) as transport,
+        run_connection(transport) as connection,
+    ):
+        yield connection

@@ -1,0 +1,151 @@
+"""Start a browser with a debugging port of its own choice, and end everything it started.
+
+The browser runs in its own session, so that a Ctrl-C in our terminal does not reach it before our own cleanup does, and
+so that its children can be told from everybody else's. It gets /dev/null as standard input and a log file as standard
+output and error: what it prints never reaches ours, which may be a protocol (case C-009).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import attrs
+import trio
+
+from cdp.errors import LaunchFailed
+from cdp.finder import Browser
+from cdp.port_file import FILE_NAME, maybe_cdp_url
+from cdp.process_group import end_session
+
+BROWSER_ARGS_VARIABLE: Final = "NOTEBOOK_GATEWAY_BROWSER_ARGS"
+START_TIMEOUT_S: Final = 20.0
+SHUTDOWN_TIMEOUT_S: Final = 3.0
+POLL_S: Final = 0.005
+LOG_NAME: Final = "browser-output.log"
+_SHOWN_LOG_BYTES: Final = 2000
+
+
+@attrs.frozen
+class Launched:
+    """A running browser. `pid` is also the id of its process group and session."""
+
+    pid: int
+    cdp_url: str
+    user_data_dir: Path
+    process: trio.Process
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether the browser has ended (by itself, or by a crash)."""
+        return self.process.poll() is not None
+
+
+@asynccontextmanager
+async def launch(
+    browser: Browser,
+    *,
+    user_data_dir: Path,
+    args: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
+    start_timeout_s: float = START_TIMEOUT_S,
+    shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
+) -> AsyncGenerator[Launched]:
+    """Start `browser` on `user_data_dir`, wait until its debugging port listens, and end it with the block.
+
+    The end is SIGTERM, `shutdown_timeout_s` for the browser to write its profile, then SIGKILL for whatever is left of
+    its session. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS (of `environ`) are appended.
+
+    Raises:
+        LaunchFailed: it ended, or opened no port within `start_timeout_s`. The message holds what it printed last.
+    """
+    port_file = _prepare(user_data_dir)
+    command = [
+        str(browser.path),
+        "--remote-debugging-port=0",
+        f"--user-data-dir={user_data_dir}",
+        *args,
+        *shlex.split(environ.get(BROWSER_ARGS_VARIABLE, "")),
+    ]
+    log = user_data_dir / LOG_NAME
+    with _output_file(log) as output:
+        try:
+            process = await trio.lowlevel.open_process(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env=dict(environ),
+            )
+        except OSError as error:
+            raise LaunchFailed(f"{browser.path} cannot be started: {error.strerror}") from None
+    try:
+        cdp_url = await _wait_for_port(process, port_file, log, start_timeout_s)
+        yield Launched(process.pid, cdp_url, user_data_dir, process)
+    finally:
+        await _end(process, shutdown_timeout_s)
+
+
+async def _wait_for_port(process: trio.Process, port_file: Path, log: Path, timeout_s: float) -> str:
+    with trio.move_on_after(timeout_s):
+        while True:
+            cdp_url = _read_port_file(port_file)
+            if cdp_url is not None:
+                return cdp_url
+            if process.poll() is not None:
+                raise LaunchFailed(
+                    f"the browser ended with code {process.returncode} before its debugging port was open{_said(log)}"
+                )
+            await trio.sleep(POLL_S)
+    raise LaunchFailed(f"the browser opened no debugging port within {timeout_s:g} s{_said(log)}")
+
+
+async def _end(process: trio.Process, shutdown_timeout_s: float) -> None:
+    with trio.CancelScope(shield=True):  # each wait in here has a deadline of its own
+        with trio.move_on_after(shutdown_timeout_s):
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            await process.wait()
+        if process.poll() is None:
+            process.kill()
+            with trio.move_on_after(shutdown_timeout_s):
+                await process.wait()
+        await end_session(process.pid)
+
+
+def _prepare(user_data_dir: Path) -> Path:
+    """Make the folder, and remove a port file of the last run: its port is dead or somebody else's (case C-093)."""
+    user_data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    port_file = user_data_dir / FILE_NAME
+    port_file.unlink(missing_ok=True)
+    return port_file
+
+
+def _read_port_file(port_file: Path) -> str | None:
+    with suppress(FileNotFoundError):
+        return maybe_cdp_url(port_file.read_text(encoding="utf-8", errors="replace"))
+    return None
+
+
+@contextmanager
+def _output_file(path: Path) -> Generator[int]:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _said(log: Path) -> str:
+    try:
+        text = log.read_bytes()[-_SHOWN_LOG_BYTES:].decode("utf-8", "replace").strip()
+    except OSError:
+        text = ""
+    return f"; it printed:\n{text}" if text else "; it printed nothing"
