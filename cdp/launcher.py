@@ -8,8 +8,8 @@ output and error: what it prints never reaches ours, which may be a protocol (ca
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
-import signal
 import subprocess
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -22,11 +22,12 @@ import trio
 from cdp.errors import LaunchFailed
 from cdp.finder import Browser
 from cdp.port_file import FILE_NAME, maybe_cdp_url
-from cdp.process_group import end_session
+from cdp.processes import MARK_VARIABLE, end_members
 
 BROWSER_ARGS_VARIABLE: Final = "NOTEBOOK_GATEWAY_BROWSER_ARGS"
 START_TIMEOUT_S: Final = 20.0
 SHUTDOWN_TIMEOUT_S: Final = 3.0
+KILL_TIMEOUT_S: Final = 2.0
 POLL_S: Final = 0.005
 LOG_NAME: Final = "browser-output.log"
 _SHOWN_LOG_BYTES: Final = 2000
@@ -59,8 +60,9 @@ async def launch(
 ) -> AsyncGenerator[Launched]:
     """Start `browser` on `user_data_dir`, wait until its debugging port listens, and end it with the block.
 
-    The end is SIGTERM, `shutdown_timeout_s` for the browser to write its profile, then SIGKILL for whatever is left of
-    its session. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS (of `environ`) are appended.
+    The end is SIGTERM, `shutdown_timeout_s` for the browser to write its profile (0 is right for a profile that is
+    thrown away), then SIGKILL for whatever is left. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS of `environ` are
+    appended.
 
     Raises:
         LaunchFailed: it ended, or opened no port within `start_timeout_s`. The message holds what it printed last.
@@ -73,6 +75,7 @@ async def launch(
         *args,
         *shlex.split(environ.get(BROWSER_ARGS_VARIABLE, "")),
     ]
+    mark = secrets.token_hex(8)
     log = user_data_dir / LOG_NAME
     with _output_file(log) as output:
         try:
@@ -82,7 +85,7 @@ async def launch(
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env=dict(environ),
+                env={**environ, MARK_VARIABLE: mark},
             )
         except OSError as error:
             raise LaunchFailed(f"{browser.path} cannot be started: {error.strerror}") from None
@@ -90,7 +93,7 @@ async def launch(
         cdp_url = await _wait_for_port(process, port_file, log, start_timeout_s)
         yield Launched(process.pid, cdp_url, user_data_dir, process)
     finally:
-        await _end(process, shutdown_timeout_s)
+        await _end(process, mark, shutdown_timeout_s)
 
 
 async def _wait_for_port(process: trio.Process, port_file: Path, log: Path, timeout_s: float) -> str:
@@ -107,17 +110,17 @@ async def _wait_for_port(process: trio.Process, port_file: Path, log: Path, time
     raise LaunchFailed(f"the browser opened no debugging port within {timeout_s:g} s{_said(log)}")
 
 
-async def _end(process: trio.Process, shutdown_timeout_s: float) -> None:
+async def _end(process: trio.Process, mark: str, shutdown_timeout_s: float) -> None:
     with trio.CancelScope(shield=True):  # each wait in here has a deadline of its own
-        with trio.move_on_after(shutdown_timeout_s):
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
-            await process.wait()
-        if process.poll() is None:
-            process.kill()
+        if shutdown_timeout_s > 0:
+            process.terminate()
             with trio.move_on_after(shutdown_timeout_s):
                 await process.wait()
-        await end_session(process.pid)
+        if process.poll() is None:
+            process.kill()
+            with trio.move_on_after(KILL_TIMEOUT_S):
+                await process.wait()
+        await end_members(process.pid, mark)
 
 
 def _prepare(user_data_dir: Path) -> Path:
