@@ -1,0 +1,69 @@
+"""The emulated service as one ASGI application: the Host header chooses the site."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from harness.emulator import data_calls, notebook_site, sign_in_site
+from harness.emulator.hosts import NOTEBOOK_HOSTS, SIGN_IN_HOST
+from harness.emulator.pages import PATH_PREFIX
+from harness.emulator.responses import answer_lifespan
+from harness.emulator.service import Service
+
+BATCHEXECUTE_PATH: Final = f"{PATH_PREFIX}/data/batchexecute"
+STREAM_PATH: Final = (
+    f"{PATH_PREFIX}/data/google.internal.labs.tailwind.orchestration.v1.LabsTailwindOrchestrationService"
+    "/GenerateFreeFormStreamed"
+)
+
+
+class HostDispatcher:
+    """Hands a request to the site of its host; a host we do not emulate is misdirected (421)."""
+
+    def __init__(self, sites: dict[str, ASGIApp]) -> None:
+        self._sites = sites
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await answer_lifespan(receive, send)
+            return
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+        site = self._sites.get(host) or PlainTextResponse("This emulator does not answer for that host.", 421)
+        await site(scope, receive, send)
+
+
+def notebook_app(service: Service) -> ASGIApp:
+    """Return the site that all four notebook hosts show."""
+    return Starlette(
+        routes=[
+            Route("/", partial(notebook_site.page, service)),
+            Route("/notebook/{notebook_id}", partial(notebook_site.page, service)),
+            Route("/login", partial(notebook_site.login, service)),
+            Route(BATCHEXECUTE_PATH, partial(data_calls.batchexecute, service), methods=["POST"]),
+            Route(STREAM_PATH, partial(data_calls.generate, service), methods=["POST"]),
+        ]
+    )
+
+
+def sign_in_app(service: Service) -> ASGIApp:
+    return Starlette(
+        routes=[
+            Route("/", sign_in_site.home),
+            Route("/ServiceLogin", sign_in_site.home),
+            Route("/v3/signin/identifier", partial(sign_in_site.form, service)),
+            Route("/v3/signin/challenge", partial(sign_in_site.submit, service), methods=["POST"]),
+            Route("/Logout", partial(sign_in_site.sign_out, service)),
+        ]
+    )
+
+
+def service_app(service: Service) -> ASGIApp:
+    """Return the whole service: four notebook hosts and the sign-in host."""
+    site = notebook_app(service)
+    return HostDispatcher({**dict.fromkeys(NOTEBOOK_HOSTS, site), SIGN_IN_HOST: sign_in_app(service)})

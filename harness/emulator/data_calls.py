@@ -1,0 +1,188 @@
+"""The two data endpoints over HTTP: checks of session and tokens, faults, then the answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Final, TypeVar
+
+import trio
+from attrs import frozen
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from harness.emulator import answer_stream, faults
+from harness.emulator.drift import NoSuchSlot, drifted
+from harness.emulator.framing import result_row, status_row, whole_body
+from harness.emulator.model import Account
+from harness.emulator.pages import sign_in_url
+from harness.emulator.request_log import Entry
+from harness.emulator.requests import BadRequest, DataCall, parse_batchexecute, parse_stream
+from harness.emulator.responses import PacedResponse, one_piece
+from harness.emulator.rpcs import RPCS
+from harness.emulator.service import Service
+from harness.emulator.state import Denied
+from harness.emulator.wire_json import Json
+
+UNKNOWN_RPC_STATUS: Final = 12
+_HEADERS: Final = {
+    "content-type": "application/json; charset=utf-8",
+    "content-disposition": "attachment; filename=\"response.bin\"; filename*=UTF-8''response.bin",
+    "cache-control": "no-cache, no-store, max-age=0, must-revalidate",
+    "x-content-type-options": "nosniff",
+}
+_Effect = TypeVar("_Effect", bound=faults.Effect)
+
+
+@frozen
+class Arrival:
+    """A data call that passed every check, with the faults that hit it."""
+
+    call: DataCall
+    account: Account
+    effects: list[faults.Effect]
+
+    def effect(self, kind: type[_Effect]) -> _Effect | None:
+        """Return the first fault of a kind that hits this call."""
+        return next((effect for effect in self.effects if isinstance(effect, kind)), None)
+
+
+async def batchexecute(service: Service, request: Request) -> Response:
+    """Answer ``POST /_/LabsTailwindUi/data/batchexecute``."""
+    arrival = await _arrive(service, request, parse_batchexecute)
+    if isinstance(arrival, Response):
+        return arrival
+    rpc_id = arrival.call.rpc_id
+    assert rpc_id is not None  # parse_batchexecute always names it
+    try:
+        row = _result_row(service, arrival, rpc_id)
+    except NoSuchSlot as error:
+        return _refusal(500, f"drift fault: {error}")
+    text = whole_body(
+        row,
+        duration_ms=40,
+        serial=service.next_serial(),
+        bare_lengths=arrival.effect(faults.BareLengths) is not None,
+    )
+    if body := arrival.effect(faults.Body):
+        text = body.body
+    return _answer(arrival, one_piece(text.encode()))
+
+
+def _result_row(service: Service, arrival: Arrival, rpc_id: str) -> list[Json] | None:
+    if status := arrival.effect(faults.Status):
+        return status_row(rpc_id, status.as_list())
+    if arrival.effect(faults.NoData):
+        return None
+    handler = RPCS.get(rpc_id)
+    if handler is None:
+        return status_row(rpc_id, [UNKNOWN_RPC_STATUS])
+    try:
+        result = handler(service.state, arrival.account, arrival.call.params)
+    except Denied as denied:
+        return status_row(rpc_id, [denied.status])
+    for effect in arrival.effects:
+        if isinstance(effect, faults.Drift):
+            result = drifted(result, effect)
+    other = arrival.effect(faults.OtherId)
+    return result_row(rpc_id if other is None else other.rpc_id, result)
+
+
+async def generate(service: Service, request: Request) -> Response:
+    """Answer ``POST …/GenerateFreeFormStreamed`` chunk by chunk."""
+    arrival = await _arrive(service, request, parse_stream)
+    if isinstance(arrival, Response):
+        return arrival
+    if body := arrival.effect(faults.Body):
+        return _answer(arrival, one_piece(body.body.encode()))
+    try:
+        pieces = answer_stream.open_stream(
+            service.state, arrival.account, arrival.call.params, arrival.effects, service.next_serial()
+        )
+    except NoSuchSlot as error:
+        return _refusal(500, f"drift fault: {error}")
+    return _answer(arrival, pieces)
+
+
+def _answer(arrival: Arrival, pieces: AsyncIterator[bytes]) -> Response:
+    return PacedResponse(pieces, headers=_HEADERS, cut=arrival.effect(faults.Disconnect))
+
+
+async def _arrive(
+    service: Service, request: Request, parse: Callable[[str, str, bytes], DataCall]
+) -> Arrival | Response:
+    """Log the request, take its faults, and check session, origin and tokens, in this order."""
+    body = await request.body()
+    host = request.headers["host"]
+    authuser = request.query_params.get("authuser")
+    selected = service.state.signed_in(service.session(request), authuser)
+    account = None if selected is None else selected[0]
+    entry = service.log.add(
+        Entry(
+            target=request.query_params.get("rpcids") or "stream",
+            host=host,
+            path=request.url.path,
+            query_keys=sorted(request.query_params),
+            account=None if account is None else account.email,
+            authuser=authuser,
+            source_path=request.query_params.get("source-path"),
+        )
+    )
+    try:
+        call = parse(request.url.query, request.headers.get("content-type", ""), body)
+    except BadRequest as error:
+        entry.status = 400
+        return _refusal(400, str(error))
+    entry.params = call.params
+    hits = service.faults.take(entry.target, entry.account)
+    entry.faults = [fault.kind for fault in hits]
+    arrival_effects = [fault.effect for fault in hits]
+    refusal = await _fault_refusal(arrival_effects, request)
+    if refusal is None and account is not None:
+        refusal = _check(service, entry, call, account, request)
+    if account is None:
+        refusal = refusal or _refusal(401, "no session")
+    entry.status = 200 if refusal is None else refusal.status_code
+    if refusal is not None or account is None:
+        return refusal or _refusal(401, "no session")
+    return Arrival(call, account, arrival_effects)
+
+
+async def _fault_refusal(effects: list[faults.Effect], request: Request) -> Response | None:
+    """Wait for delays, then return the HTTP refusal that a fault asks for, if any."""
+    for effect in effects:
+        match effect:
+            case faults.Delay():
+                await trio.sleep(effect.delay_ms / 1000)
+            case faults.Http429():
+                headers = {} if effect.retry_after_s is None else {"retry-after": str(effect.retry_after_s)}
+                return _refusal(429, "too many requests", headers)
+            case faults.HttpError():
+                return _refusal(effect.http_status, "refused by a fault")
+            case faults.SignedOut(answer="redirect"):
+                return RedirectResponse(sign_in_url(f"https://{request.headers['host']}/"), status_code=302)
+            case faults.SignedOut():
+                return _refusal(401, "no session")
+            case _:
+                pass
+    return None
+
+
+def _check(service: Service, entry: Entry, call: DataCall, account: Account, request: Request) -> Response | None:
+    """Check what a page sends along: its origin, the CSRF value and the session id of its account."""
+    state = service.state
+    if request.headers.get("origin") != f"https://{entry.host}":
+        return _refusal(403, "foreign origin")
+    token, _, stamp = call.at.rpartition(":")
+    entry.token = "missing" if not call.at else "stale"
+    if token != state.csrf_token(account.email) or not (stamp.isascii() and stamp.isdigit()):
+        return _refusal(400, "stale or wrong at")
+    entry.token = "valid"  # noqa: S105  # how it fared, not what it is
+    if call.query["f.sid"] != state.session_id(account.email):
+        return _refusal(400, "stale or wrong f.sid")
+    return None
+
+
+def _refusal(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
+    """Answer with HTML, as the service does when a request does not reach the data layer."""
+    page = f"<!doctype html><title>Error {status}</title><p>{reason}"
+    return HTMLResponse(page, status_code=status, headers=headers)

@@ -1,0 +1,274 @@
+"""Faults on demand: what ``POST /faults`` accepts, and the queue that hands them to requests.
+
+A fault aims at one target (an RPC id, ``stream``, ``upload`` or ``page``), optionally at one account, and wears off
+after ``times`` requests. Several faults on one request work together (a delay and then a status, say).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import attrs
+from attrs import define, field, frozen
+
+from harness.emulator.rpcs import RPCS
+from harness.emulator.wire_json import Json
+
+Target: TypeAlias = str
+TARGETS: Final = (*RPCS, "stream", "upload", "page")
+SPAN_PLACES: Final = ("runs", "markers", "citations")
+
+
+class BadFault(ValueError):
+    """A fault description that cannot be meant; the text says which field and what it may be."""
+
+
+def _number(minimum: float, maximum: float) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+            raise BadFault(f"{attribute.name} must be a number from {minimum} to {maximum}, not {value!r}")
+
+    return check
+
+
+def _integer(minimum: int, maximum: int) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise BadFault(f"{attribute.name} must be a whole number from {minimum} to {maximum}, not {value!r}")
+
+    return check
+
+
+def _one_of(*choices: Json) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+            raise BadFault(f"{attribute.name} must be one of {list(choices)}, not {value!r}")
+
+    return check
+
+
+def _string(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not isinstance(value, str):
+        raise BadFault(f"{attribute.name} must be a text, not {value!r}")
+
+
+def _slot_path(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    steps: list[object] = list(cast("list[object]", value)) if isinstance(value, list) else []
+    if not steps or not all(isinstance(step, int | str) and not isinstance(step, bool) for step in steps):
+        raise BadFault(f"{attribute.name} must be a list of indexes (of keys for `page`), not {value!r}")
+
+
+@frozen(kw_only=True)
+class Delay:
+    """Wait before anything else happens."""
+
+    delay_ms: float = field(validator=_number(0, 3_600_000))
+
+
+@frozen(kw_only=True)
+class Http429:
+    """Too many requests; ``retry_after_s`` null leaves the header out."""
+
+    retry_after_s: int | None = field(default=1, validator=attrs.validators.optional(_integer(0, 86_400)))
+
+
+@frozen(kw_only=True)
+class HttpError:
+    """Any other HTTP refusal with a small HTML body, 400 (as after a stale token) or 500 for example."""
+
+    http_status: int = field(validator=_integer(400, 599))
+
+
+@frozen(kw_only=True)
+class Status:
+    """A row with no result and a status; ``user_displayable`` adds the quota detail, ``sentence`` a text inside it."""
+
+    code: int = field(validator=_integer(0, 99))
+    user_displayable: bool = field(default=False, validator=_one_of(True, False))
+    sentence: str | None = field(default=None, validator=attrs.validators.optional(_string))
+
+    def as_list(self) -> list[Json]:
+        if not self.user_displayable:
+            return [self.code]
+        kind = "type.googleapis.com/google.internal.labs.tailwind.orchestration.v1.UserDisplayableError"
+        detail: list[Json] = [None, None, None, None, [None, [[1]], 2]]
+        if self.sentence is not None:
+            detail[0] = [self.sentence]
+        return [self.code, None, [[kind, detail]]]
+
+
+@frozen(kw_only=True)
+class Drift:
+    """Another shape: one slot of the result (one key of the page's data for ``page``) is changed.
+
+    ``chunks`` says, for the stream, whether every chunk changes or the final one alone.
+    """
+
+    slot: list[int | str] = field(validator=_slot_path)
+    action: Literal["remove", "retype", "nest", "replace"] = field(
+        default="remove", validator=_one_of("remove", "retype", "nest", "replace")
+    )
+    value: Json = None
+    chunks: Literal["all", "final"] = field(default="all", validator=_one_of("all", "final"))
+
+
+@frozen(kw_only=True)
+class Disconnect:
+    """The body ends after ``bytes`` bytes: the connection closes, or (``stall``) goes silent."""
+
+    bytes: int = field(default=0, validator=_integer(0, 1 << 30))
+    stall: bool = field(default=False, validator=_one_of(True, False))
+
+
+@frozen(kw_only=True)
+class SignedOut:
+    """This request finds no session. Data calls answer 401, or redirect to the sign-in host."""
+
+    answer: Literal["401", "redirect"] = field(default="401", validator=_one_of("401", "redirect"))
+
+
+@frozen(kw_only=True)
+class ShiftSpans:
+    """Moves one of the three places that carry answer spans and leaves the other two (wire reference §8.2).
+
+    ``runs``: the offsets in the document tree; ``markers``: the span map ``E[2]``; ``citations``: the annotations
+    ``A[4][0][1]`` that tie spans to citation entries.
+    """
+
+    place: Literal["runs", "markers", "citations"] = field(validator=_one_of(*SPAN_PLACES))
+    by: int = field(default=1, validator=_integer(-1000, 1000))
+
+
+@frozen(kw_only=True)
+class Ungrounded:
+    """The final answer has no citations although passages were found; ``keep_markers`` leaves ``[1]`` in the text."""
+
+    keep_markers: bool = field(default=False, validator=_one_of(True, False))
+
+
+@frozen(kw_only=True)
+class NoFinalMarker:
+    """The stream closes properly, but no chunk says that it is the last."""
+
+
+@frozen(kw_only=True)
+class NoData:
+    """Only the bookkeeping rows and the closing row."""
+
+
+@frozen(kw_only=True)
+class OtherId:
+    """The answer carries the id of another method, as after a new build."""
+
+    rpc_id: str = field(default="zZ9zZ9", validator=_string)
+
+
+@frozen(kw_only=True)
+class BareLengths:
+    """Chunk lengths without the two line breaks, as in some edited recordings."""
+
+
+@frozen(kw_only=True)
+class Body:
+    """This very text as the body, whatever was asked (for field cases)."""
+
+    body: str = field(validator=_string)
+
+
+Effect: TypeAlias = (
+    Delay
+    | Http429
+    | HttpError
+    | Status
+    | Drift
+    | Disconnect
+    | SignedOut
+    | ShiftSpans
+    | Ungrounded
+    | NoFinalMarker
+    | NoData
+    | OtherId
+    | BareLengths
+    | Body
+)
+
+_DATA: Final = frozenset(RPCS) | {"stream"}
+_EVERYWHERE: Final = frozenset(TARGETS)
+KINDS: Final[dict[str, tuple[type[Effect], frozenset[str]]]] = {
+    # name in `fault`: (its parameters, the targets where it makes sense)
+    "delay": (Delay, _EVERYWHERE),
+    "http_429": (Http429, _EVERYWHERE),
+    "http_error": (HttpError, _EVERYWHERE),
+    "status": (Status, _DATA),
+    "drift": (Drift, _DATA | {"page"}),
+    "disconnect": (Disconnect, _EVERYWHERE),
+    "signed_out": (SignedOut, _EVERYWHERE),
+    "shift_spans": (ShiftSpans, frozenset({"stream"})),
+    "ungrounded": (Ungrounded, frozenset({"stream"})),
+    "no_final_marker": (NoFinalMarker, frozenset({"stream"})),
+    "no_data": (NoData, _DATA),
+    "other_id": (OtherId, frozenset(RPCS)),
+    "bare_lengths": (BareLengths, _DATA),
+    "body": (Body, _EVERYWHERE),
+}
+
+
+@define
+class Fault:
+    target: Target
+    kind: str
+    effect: Effect
+    times: int | None
+    """How many requests it still hits; null means all."""
+    account: str | None = None
+
+    def describe(self) -> dict[str, Json]:
+        parameters = cast("dict[str, Json]", attrs.asdict(self.effect))
+        return {"rpc": self.target, "fault": self.kind, "times": self.times, "account": self.account, **parameters}
+
+
+def parse_fault(description: Mapping[str, Json]) -> Fault:
+    """Read the body of ``POST /faults``.
+
+    Raises:
+        BadFault: a field is missing, unknown or of the wrong kind.
+    """
+    fields = dict(description)
+    target, kind = fields.pop("rpc", None), fields.pop("fault", None)
+    times, account = fields.pop("times", 1), fields.pop("account", None)
+    if target not in TARGETS:
+        raise BadFault(f"rpc must be one of {', '.join(TARGETS)}, not {target!r}")
+    if kind not in KINDS:
+        raise BadFault(f"fault must be one of {', '.join(KINDS)}, not {kind!r}")
+    effect_type, targets = KINDS[kind]
+    if target not in targets:
+        raise BadFault(f"{kind} cannot be done to {target}, only to {', '.join(sorted(targets))}")
+    if times is not None and (isinstance(times, bool) or not isinstance(times, int) or times < 1):
+        raise BadFault(f"times must be null or a whole number from 1, not {times!r}")
+    if account is not None and not isinstance(account, str):
+        raise BadFault(f"account must be an e-mail address or null, not {account!r}")
+    attributes = {attribute.name: attribute for attribute in attrs.fields(effect_type)}
+    if unknown := sorted(set(fields) - set(attributes)):
+        raise BadFault(f"{kind} has no {', '.join(unknown)}; it has {', '.join(attributes) or 'no parameters'}")
+    missing = [name for name, attribute in attributes.items() if attribute.default is attrs.NOTHING]
+    if missing := sorted(set(missing) - set(fields)):
+        raise BadFault(f"{kind} needs {', '.join(missing)}")
+    build = cast("Callable[..., Effect]", effect_type)
+    return Fault(target, kind, build(**fields), times, account)
+
+
+@define
+class FaultQueue:
+    """The faults that still wait for requests, in the order in which they came."""
+
+    waiting: list[Fault] = field(factory=list[Fault])
+
+    def take(self, target: Target, account: str | None) -> list[Fault]:
+        """Return every fault that hits this request and count it down."""
+        hits = [fault for fault in self.waiting if fault.target == target and fault.account in (None, account)]
+        for fault in hits:
+            if fault.times is not None:
+                fault.times -= 1
+        self.waiting = [fault for fault in self.waiting if fault.times != 0]
+        return hits

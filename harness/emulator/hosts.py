@@ -1,0 +1,15 @@
+"""The host names that the emulator answers for. Everything else gets 421."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT_HOST: Final = "notebook.google.com"
+NOTEBOOK_HOSTS: Final = (
+    DEFAULT_HOST,
+    "notebooklm.google.com",
+    "notebook.cloud.google.com",
+    "notebooklm.cloud.google.com",
+)
+SIGN_IN_HOST: Final = "accounts.google.com"
+HOSTS: Final = (*NOTEBOOK_HOSTS, SIGN_IN_HOST)
