@@ -81,8 +81,8 @@ class FrameDecoder:
             assert self._scratch is not None, "buffer_updated without get_buffer"
             self._buffer += memoryview(self._scratch)[:size_bytes]
 
-    def maybe_next_frame(self) -> bytes | bytearray | None:
-        """Return the next whole payload, or None when more bytes are needed.
+    def maybe_next_frame(self) -> bytearray | None:
+        """Return the next whole payload, or None when more bytes are needed. It is the caller's own, to change or keep.
 
         Raises:
             BadFrame: the length is zero or above the limit; raised as soon as the four bytes are here.
