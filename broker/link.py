@@ -22,11 +22,11 @@ from typing import Any, Final
 import trio
 from attrs import frozen
 
+from broker.background import open_background_nursery
 from broker.errors import CompanionOffline
 from broker.exchange import Exchange
 from broker.frame_reader import read_payloads
 from broker.frame_writer import FrameWriter
-from broker.heartbeat import Heartbeat
 from broker.link_down import LinkDown, maybe_skew, socket_failed
 from broker.link_stream import LinkStream
 from broker.parking import park
@@ -47,12 +47,15 @@ from broker.relay_frames import (
     parse_host_frame_untrusted,
 )
 from native_host.framing import BadFrame
-from native_host.protocol import HEARTBEAT_S
+from native_host.heartbeat import Heartbeat
+from native_host.protocol import HEARTBEAT_MISSES, HEARTBEAT_S
 
 HANDSHAKE_TIMEOUT_S: Final = 2.0
 """A host answers hello from memory; one that does not within this time hangs."""
 SOCKET_BUFFER_BYTES: Final = 1024 * 1024
 """Asked of the kernel, which may give less: a 512 KiB frame then moves in few steps."""
+_LEG: Final = 1
+"""This link's only number in its heartbeat."""
 
 
 @frozen
@@ -71,9 +74,8 @@ class Link:
 
     # Invariant: the socket is closed exactly when the exchange is down.
 
-    def __init__(self, sock: socket.socket, on_event: Callable[[Event], None] | None) -> None:
+    def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._on_event = on_event
         self._writer = FrameWriter(sock)
         self._exchange = Exchange(self._writer, self._close)
         self._tasks = trio.CancelScope()
@@ -81,6 +83,8 @@ class Link:
         self._was_heard = False
         self.welcome: Welcome | None = None
         """The latest greeting; never None once `open_link` has been entered."""
+        self.on_event: Callable[[Event], None] | None = None
+        """Called with each event while set; it must not block or raise."""
         self._handlers: dict[type[HostFrame], Callable[[Any], None]] = {
             Result: self._exchange.take_result,
             Chunk: self._exchange.take_chunk,
@@ -199,13 +203,17 @@ class Link:
             assert self.down is not None, "only _close closes the socket"
 
     async def _beat(self) -> None:
-        beat = Heartbeat()
-        while not beat.is_lost:
-            self._exchange.send(encode_ping(int(time.time() * 1000)))
-            await trio.sleep(HEARTBEAT_S)
+        """Ping once per period; end the link when the host is silent, or takes nothing of what waits for it."""
+        heartbeat = Heartbeat(HEARTBEAT_S, HEARTBEAT_MISSES)
+        heartbeat.add(_LEG, trio.current_time())
+        while (due_s := heartbeat.next_due_s()) is not None:
+            await trio.sleep_until(due_s)
             is_read, was_heard, self._was_heard = self._writer.take_progress(), self._was_heard, False
-            beat = beat.after_interval(is_alive=was_heard and is_read)
-        self.go_down(LinkDown(f"the native host gave no sign of life for {HEARTBEAT_S * beat.misses:.0f} s"))
+            if was_heard and is_read:
+                heartbeat.heard(_LEG)
+            if heartbeat.tick(trio.current_time()).ping:
+                self._exchange.send(encode_ping(int(time.time() * 1000)))
+        self.go_down(LinkDown(f"the native host gave no sign of life for {HEARTBEAT_S * HEARTBEAT_MISSES:.0f} s"))
 
     def _close(self) -> None:
         trio.lowlevel.notify_closing(self._sock)
@@ -236,38 +244,29 @@ class Link:
         pass  # that it came is all that counts, and `_take_payload` has noted that
 
     def _on_host_event(self, event: Event) -> None:
-        if self._on_event is not None:
-            self._on_event(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
     def _on_protocol_error(self, error: ProtocolError) -> None:
         self.go_down(LinkDown(error.message, error))
 
 
 @asynccontextmanager
-async def open_link(
-    socket_path: Path, *, client: ClientName = UNNAMED, on_event: Callable[[Event], None] | None = None
-) -> AsyncGenerator[Link]:
+async def open_link(socket_path: Path, *, client: ClientName = UNNAMED) -> AsyncGenerator[Link]:
     """Connect to one companion and keep the connection for the length of the context.
 
     The link may go down inside the context; then every call says so. Leaving the context closes it at once.
 
     Raises (on entry): CompanionOffline when nobody listens or answers there; VersionSkew.
     """
-    link = Link(connect(socket_path), on_event)
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(link.run)
-            try:
-                await link.shake_hands(client)
-                yield link
-            finally:
-                link.go_down(LinkDown("the connection was closed here"))
-    except BaseExceptionGroup as group:
-        # The link's own task raises nothing, so a group has one member that is not a cancellation: the body's.
-        errors = [error for error in group.exceptions if not isinstance(error, trio.Cancelled)]
-        if len(errors) != 1:
-            raise
-        raise errors[0] from None
+    link = Link(connect(socket_path))
+    async with open_background_nursery() as nursery:
+        nursery.start_soon(link.run)
+        try:
+            await link.shake_hands(client)
+            yield link
+        finally:
+            link.go_down(LinkDown("the connection was closed here"))
 
 
 def connect(path: Path) -> socket.socket:
