@@ -7,7 +7,6 @@ usually only ``[code]``. Pure.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 from typing import Final
 
 from attrs import frozen
@@ -21,7 +20,7 @@ from broker.errors import (
     UpstreamRejected,
     UpstreamSchemaDrift,
 )
-from broker.slots import as_list, kind_of
+from broker.slots import as_list, kind_of, texts_inside
 
 MAX_SENTENCE_CHARS: Final = 300
 """A refusal's own words are shown to the agent; they are data from outside, so they are kept short."""
@@ -129,7 +128,9 @@ def displayable_sentence(status: list[object]) -> str:
     for detail in details or ():
         values = as_list(detail) or []
         if values and isinstance(values[0], str) and values[0].endswith(USER_DISPLAYABLE):
-            candidates += [text for text in _texts(values[1:]) if " " in text.strip() and TYPE_ADDRESS not in text]
+            candidates += [
+                text for text in texts_inside(values[1:]) if " " in text.strip() and TYPE_ADDRESS not in text
+            ]
     return plain_sentence(max(candidates, key=len)) if candidates else ""
 
 
@@ -138,14 +139,3 @@ def plain_sentence(text: str) -> str:
     kept = "".join(" " if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char for char in text)
     line = " ".join(kept.split())
     return line if len(line) <= MAX_SENTENCE_CHARS else line[: MAX_SENTENCE_CHARS - 1].rstrip() + "…"
-
-
-def _texts(value: object) -> Iterator[str]:
-    # A stack instead of recursion: the nesting comes from outside.
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        else:
-            stack.extend(as_list(item) or ())

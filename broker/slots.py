@@ -47,6 +47,11 @@ class Slot:
         return self._rpc_id
 
     @property
+    def values(self) -> list[object]:
+        """Return the list as it came."""
+        return self._values
+
+    @property
     def path(self) -> str:
         """Return the slot path, such as ``$[0][1]``."""
         return "$" if self._parent is None else f"{self._parent.path}[{self._index}]"
@@ -137,3 +142,15 @@ def kind_of(value: object) -> str:
     if isinstance(value, bool):
         return "true or false"
     return next((name for type_, name in _KINDS if isinstance(value, type_)), "something else")
+
+
+def texts_inside(value: object) -> Iterator[str]:
+    """Yield every text inside nested lists, in no order that matters."""
+    # A stack instead of recursion: the nesting comes from outside.
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        else:
+            stack.extend(as_list(item) or ())
