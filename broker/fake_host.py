@@ -41,6 +41,10 @@ class FakeCall:
         """Send the result, for example ``await call.succeed({"status": 200, "body": ""}, worker_ms=2.0)``."""
         await self.connection.send({"type": "result", "id": self.id, "ok": True, "value": value, "hops": hops})
 
+    async def succeed_empty(self) -> None:
+        """Send a result without content; fits as a script."""
+        await self.succeed({})
+
     async def fail(self, code: str, message: str, *, started: bool, detail: dict[str, object] | None = None) -> None:
         """Send a failed result."""
         error = {"code": code, "message": message, "detail": detail or {}, "started": started}
@@ -80,11 +84,11 @@ class FakeConnection:
         decoder = FrameDecoder(BROKER_HEADER, MAX_BROKER_FRAME_BYTES)
         async with trio.open_nursery() as nursery:
             try:
-                async for data in self.stream:
+                while data := await self.stream.receive_some():
                     decoder.feed_untrusted(data)
                     while (payload := decoder.maybe_next_frame()) is not None:
                         await self._take(orjson.loads(payload), nursery)
-                        await self._host.may_read.wait()
+                    await self._host.may_read.wait()
             except (BadFrame, orjson.JSONDecodeError) as error:
                 await self.send({"type": "error", "code": "INVALID_ARGUMENT", "message": str(error)})
             except (trio.BrokenResourceError, trio.ClosedResourceError):
