@@ -25,8 +25,9 @@ from native_host.worker_state import WorkerState
 RETRY_AFTER_MS: Final = 500
 """What a refused call is told to wait: about the length of one read through the page."""
 
-SMALL_RESULT_BYTES: Final = 64 * 1024
-"""A result up to this size always reaches its broker: 32 of them are 2 MiB above the queue's limit at worst."""
+SMALL_BYTES: Final = 64 * 1024
+"""A queue up to this length counts as idle, and a result up to this size always reaches its broker: 32 of them are
+2 MiB above the queue's limit at worst."""
 
 
 class State(Enum):
@@ -151,7 +152,7 @@ class Connection:
         if op is None:
             self._draining.discard(call_id)
             return []
-        if len(payload) > SMALL_RESULT_BYTES and self._is_full(payload):
+        if len(payload) > SMALL_BYTES and self._is_full(payload):
             return [self._queue(answers.failed_result(call_id, "STREAM_SEVERED", self._slow(payload), started=True))]
         return [self._queue(payload)]
 
@@ -166,8 +167,8 @@ class Connection:
         return [self._queue(payload)] if self.state is State.OPEN else []
 
     def _is_full(self, payload: Payload) -> bool:
-        # An empty queue takes a frame of any size: the limit is about brokers that do not read, not about long answers.
-        return self.queued_bytes > 0 and self.queued_bytes + len(payload) > MAX_BROKER_QUEUE_BYTES
+        # An idle queue takes a frame of any size: the limit is about brokers that do not read, not about long answers.
+        return self.queued_bytes > SMALL_BYTES and self.queued_bytes + len(payload) > MAX_BROKER_QUEUE_BYTES
 
     def _slow(self, payload: Payload) -> str:
         return (

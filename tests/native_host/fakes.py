@@ -1,8 +1,8 @@
 """Stand-ins for the host's two neighbours, so that the real host can be run without a browser.
 
-`FakeChrome` starts the real program under ``python -I -S`` with pipes in place of Chrome and plays the worker; its reading
-side follows Chrome's own rules (1 MiB, native byte order, fragments). `FakeBroker` is one connection to the socket. Both
-block, with a deadline on every wait.
+`FakeChrome` starts the real program under ``python -I -S`` with pipes in place of Chrome and plays the worker; its
+reading side follows Chrome's own rules (1 MiB, native byte order, fragments). `FakeBroker` is one connection to the
+socket. Both block, with a deadline on every wait.
 """
 
 from __future__ import annotations
