@@ -1,0 +1,145 @@
+/**
+ * What a call must pass before a page is even looked for, in this order: known op, expected account, allowed notebook,
+ * the closed table, ownership of every id. Pure; each refusal is proof that nothing started.
+ */
+
+import { GatewayFault, maskAddress } from "./errors.js";
+import { RPC_RULES, STREAM_PARAMS, checkParams, isId } from "./policy.js";
+import { isAllowed, isSameAccount } from "./settings.js";
+
+/** @typedef {import("./frames.js").CallFrame} CallFrame */
+/** @typedef {import("./settings.js").Settings} Settings */
+/** @typedef {import("./ownership.js").Owner} Owner */
+/** @typedef {import("./policy.js").IdUse} IdUse */
+
+/** @typedef {{op: "status"}} StatusPlan */
+/** @typedef {{op: "identity", account: string, refresh: boolean}} IdentityPlan */
+/** @typedef {{op: "rpc", account: string, rpc: string, params: unknown, notebook: string | null}} RpcPlan */
+/**
+ * @typedef {object} StreamPlan
+ * @property {"stream"} op
+ * @property {string} account
+ * @property {unknown[]} params
+ * @property {string} notebook
+ * @property {string | null} conversation null: a fresh one has to be minted
+ */
+/** @typedef {StatusPlan | IdentityPlan | RpcPlan | StreamPlan} Plan */
+
+/**
+ * @param {CallFrame} call
+ * @param {Settings} settings
+ * @param {(id: string) => Owner | undefined} ownerOf
+ * @returns {Plan} Throws GatewayFault with `started` false.
+ */
+export function admit(call, settings, ownerOf) {
+  const planFor = Object.hasOwn(PLANS, call.op) ? PLANS[call.op] : undefined;
+  if (planFor === undefined) {
+    throw new GatewayFault("INVALID_ARGUMENT", `Op "${call.op.slice(0, 40)}" is not in this build's table.`);
+  }
+  return planFor(call, settings, ownerOf);
+}
+
+/** @type {Readonly<Record<string, (call: CallFrame, settings: Settings, ownerOf: (id: string) => Owner | undefined) => Plan>>} */
+const PLANS = Object.freeze({
+  status(call) {
+    expectFields(call, []);
+    expectNoNotebook(call);
+    return { op: "status" };
+  },
+
+  identity(call, settings) {
+    const account = expectedAccount(call, settings);
+    expectFields(call, ["refresh"]);
+    expectNoNotebook(call);
+    const { refresh } = call.params;
+    if (refresh !== undefined && typeof refresh !== "boolean") throw badParams(call, "refresh must be true or false");
+    return { op: "identity", account, refresh: refresh === true };
+  },
+
+  rpc(call, settings, ownerOf) {
+    const account = expectedAccount(call, settings);
+    const { rpc, params } = call.params;
+    const rule = typeof rpc === "string" ? RPC_RULES.get(rpc) : undefined;
+    if (rule?.at !== "front") allowedNotebook(call, settings);
+    expectFields(call, ["rpc", "params"]);
+    if (typeof rpc !== "string" || rule === undefined) {
+      throw new GatewayFault("INVALID_ARGUMENT", `RPC ${JSON.stringify(rpc)?.slice(0, 40)} is not in this build's table.`);
+    }
+    if (rule.at === "front") expectNoNotebook(call);
+    const { ids } = checkParams(rpc, rule.params, params);
+    for (const use of ids) expectOwned(use, call.notebook, ownerOf);
+    return { op: "rpc", account, rpc, params, notebook: call.notebook };
+  },
+
+  stream(call, settings, ownerOf) {
+    const account = expectedAccount(call, settings);
+    const notebook = allowedNotebook(call, settings);
+    expectFields(call, ["params"]);
+    const { ids, conversation } = checkParams("stream", STREAM_PARAMS, call.params.params);
+    for (const use of ids) expectOwned(use, notebook, ownerOf);
+    const params = /** @type {unknown[]} */ (call.params.params);
+    return { op: "stream", account, params, notebook, conversation: conversation ?? null };
+  },
+});
+
+/** @param {CallFrame} call @param {Settings} settings @returns {string} */
+function expectedAccount(call, settings) {
+  const { account } = settings;
+  if (account !== null && call.account !== null && isSameAccount(account, call.account)) return account;
+  const asked = call.account === null ? "no account" : maskAddress(call.account);
+  const own = account === null ? "none" : maskAddress(account);
+  throw new GatewayFault("ACCOUNT_MISMATCH", `The call is for ${asked}; the account set in the extension is ${own}.`, {
+    detail: { side: "extension", expected: asked, found: own },
+  });
+}
+
+/** @param {CallFrame} call @param {Settings} settings @returns {string} */
+function allowedNotebook(call, settings) {
+  if (!isId(call.notebook)) throw badParams(call, "a notebook id is required (lower-case UUID text)");
+  if (!isAllowed(settings, call.notebook)) {
+    throw denied("The extension's own list does not allow this notebook.", { notebook_id: call.notebook });
+  }
+  return call.notebook;
+}
+
+/** @param {CallFrame} call */
+function expectNoNotebook(call) {
+  if (call.notebook !== null) throw badParams(call, "notebook must be null");
+}
+
+/** @param {CallFrame} call @param {readonly string[]} known */
+function expectFields(call, known) {
+  for (const name of Object.keys(call.params)) {
+    if (!known.includes(name)) throw badParams(call, `unknown parameter "${name.slice(0, 40)}"`);
+  }
+}
+
+/** @param {IdUse} use @param {string | null} notebook @param {(id: string) => Owner | undefined} ownerOf */
+function expectOwned(use, notebook, ownerOf) {
+  if (use.kind === "notebook") {
+    if (use.id === notebook) return;
+    throw denied("The parameters name another notebook than the call.", { reason: "foreign_notebook", path: use.path });
+  }
+  const owner = ownerOf(use.id);
+  if (owner === undefined) {
+    throw denied(`The ${use.kind} at ${use.path} is unknown; read its notebook first.`, {
+      reason: "unknown_id",
+      path: use.path,
+    });
+  }
+  const is_right_kind = use.kind === "conversation" ? owner.kind !== "source" : owner.kind === use.kind;
+  if (owner.notebook !== notebook || !is_right_kind) {
+    const text = use.kind === "minted" ? "conversation that this extension began for the notebook" : `${use.kind} of the notebook`;
+    throw denied(`The id at ${use.path} is no ${text}.`, { reason: "foreign_id", path: use.path });
+  }
+}
+
+/** @param {string} message @param {Record<string, unknown>} detail */
+function denied(message, detail) {
+  return new GatewayFault("ALLOWLIST_DENIED", message, { detail: { side: "extension", ...detail } });
+}
+
+/** @param {CallFrame} call @param {string} problem */
+function badParams(call, problem) {
+  return new GatewayFault("INVALID_ARGUMENT", `${call.op}: ${problem}.`, { detail: { side: "extension" } });
+}
