@@ -36,6 +36,9 @@ FIRST_PATIENCE_S: Final = 3.0
 LOST_PATIENCE_S: Final = 6.0
 """How long a call waits after a link was lost: a stopped worker is back within 5 s (design, "Staying alive")."""
 
+BETWEEN_LOOKS: Final = Backoff(base_s=0.05, cap_s=0.5)
+"""A look costs one folder listing and a connect per socket; several fit into the time that a call waits."""
+
 
 class Companions:
     """Made by `open_companions`; implements `broker.companion.Companion`.
@@ -161,12 +164,12 @@ class Companions:
 
     async def _search(self) -> None:
         """Look again and again while a call wants a link."""
-        backoff = Backoff()
+        backoff = BETWEEN_LOOKS
         while not await self._look_once():
             pause_s, backoff = backoff.next(self._rng)
-            if trio.current_time() + pause_s >= self._wanted_until:
-                break
-            await trio.sleep(pause_s)
+            await trio.sleep_until(min(trio.current_time() + pause_s, self._wanted_until))
+            if trio.current_time() >= self._wanted_until:
+                break  # and not before: a call that still waits would start the next search without any pause
         self._is_searching = False
 
     async def _look_once(self) -> bool:

@@ -8,7 +8,7 @@ extension would refuse, a script refuses.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,8 @@ class FakeConnection:
             await self.stream.aclose()
         else:
             await self.send(self._host.welcome())
+            for frame in self._host.greets_with:
+                await self.send(frame)
 
 
 async def answer_with_the_call(call: FakeCall) -> None:
@@ -144,6 +146,8 @@ class FakeHost:
         self.profile = profile
         self.has_extension = True
         self.answers_pings = True
+        self.greets_with: list[dict[str, Any]] = []
+        """Frames to send right behind the first welcome."""
         self.may_read = trio.Event()
         """Replace it by a fresh event to make the host stop reading; set that to go on."""
         self.may_read.set()
@@ -187,9 +191,11 @@ async def open_fake_host(
     account: str | None = "ada@example.com",
     script: Script = answer_with_the_call,
     profile: str = "profile-1",
+    greets_with: Sequence[dict[str, Any]] = (),
 ) -> AsyncGenerator[FakeHost]:
     """Listen at `socket_path` for the length of the context; leaving it ends all connections and removes the socket."""
     host = FakeHost(account, script, profile)
+    host.greets_with += greets_with
     sock = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
     await sock.bind(os.fspath(socket_path))
     sock.listen(16)

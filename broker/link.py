@@ -104,7 +104,7 @@ class Link:
         return self._exchange.down
 
     async def wait_changed(self) -> None:
-        """Wait until the next welcome, or the end of the link."""
+        """Wait until the next welcome, or the end of the link. Look first, and again afterwards, in a loop."""
         await self._changed.wait()
 
     async def call(
