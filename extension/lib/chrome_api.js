@@ -45,8 +45,9 @@
  * @property {(name: string, delay_minutes: number) => Promise<void>} setAlarm
  * @property {(name: string) => Promise<unknown>} clearAlarm
  * @property {(tab_id: number) => Promise<TabInfo>} getTab rejects when there is none
- * @property {(url_pattern: string) => Promise<TabInfo[]>} findTabs
- * @property {(url: string) => Promise<TabInfo>} openTab in the background, never discarded by Chrome itself
+ * @property {(url_patterns: string[]) => Promise<TabInfo[]>} findTabs
+ * @property {(url: string) => Promise<TabInfo>} openTab in the background
+ * @property {(tab_id: number) => Promise<unknown>} keepTab so that Chrome itself never discards it
  * @property {(tab_id: number, url: string) => Promise<unknown>} navigateTab
  * @property {(tab_id: number) => Promise<unknown>} reloadTab
  * @property {(tab_id: number) => Promise<unknown>} closeTab
@@ -64,8 +65,9 @@ export function chromeApi() {
     setAlarm: (name, delay_minutes) => chrome.alarms.create(name, { delayInMinutes: delay_minutes }),
     clearAlarm: (name) => chrome.alarms.clear(name),
     getTab: (tab_id) => chrome.tabs.get(tab_id),
-    findTabs: (url_pattern) => chrome.tabs.query({ url: url_pattern }),
+    findTabs: (url_patterns) => chrome.tabs.query({ url: url_patterns }),
     openTab,
+    keepTab: (tab_id) => chrome.tabs.update(tab_id, { autoDiscardable: false }),
     navigateTab: (tab_id, url) => chrome.tabs.update(tab_id, { url }),
     reloadTab: (tab_id) => chrome.tabs.reload(tab_id),
     closeTab: (tab_id) => chrome.tabs.remove(tab_id),
@@ -75,13 +77,6 @@ export function chromeApi() {
 
 /** @param {string} url @returns {Promise<TabInfo>} */
 async function openTab(url) {
-  const tab = await createTab(url);
-  if (tab.id !== undefined) await chrome.tabs.update(tab.id, { autoDiscardable: false });
-  return tab;
-}
-
-/** @param {string} url @returns {Promise<TabInfo>} */
-async function createTab(url) {
   try {
     return await chrome.tabs.create({ url, active: false });
   } catch {

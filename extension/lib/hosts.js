@@ -14,12 +14,6 @@ export const NOTEBOOK_ORIGINS = Object.freeze(NOTEBOOK_HOSTS.map((host) => `http
 
 export const SIGN_IN_HOST = "accounts.google.com";
 
-/**
- * Marks a tab as opened by this extension, so that it is found again after the extension was reloaded and
- * `chrome.storage.session` is empty. A fragment is never sent to the service and survives redirects.
- */
-export const OWN_TAB_MARK = "#notebook-gateway";
-
 /** @typedef {"app" | "sign_in" | "blank" | "other"} Place */
 
 /**
@@ -47,7 +41,17 @@ export function placeOf(text) {
  * @param {string} account
  */
 export function homeUrl(account) {
-  return `${NOTEBOOK_ORIGINS[0]}/?authuser=${encodeURIComponent(account)}${OWN_TAB_MARK}`;
+  return `${NOTEBOOK_ORIGINS[0]}/?authuser=${encodeURIComponent(account)}`;
+}
+
+/**
+ * Whether a URL is a page of the app that was opened for this very account by its address.
+ * @param {string | undefined} text
+ * @param {string} account
+ */
+export function isPageOf(text, account) {
+  if (text === undefined || placeOf(text) !== "app") return false;
+  return new URL(text).searchParams.get("authuser")?.toLowerCase() === account.toLowerCase();
 }
 
 /**

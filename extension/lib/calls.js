@@ -1,0 +1,144 @@
+/**
+ * The open calls of this worker, in one object: it admits, finds, and ends them. Each call ends by exactly one result,
+ * or silently with its connection.
+ */
+
+import { GatewayFault } from "./errors.js";
+import { MAX_OPEN_CALLS_PER_CONNECTION, MAX_OPEN_CALLS_PER_WORKER } from "./protocol.js";
+
+/** @typedef {import("./executor.js").Page} Page */
+
+/** Our own ceiling (design, M-03), moved by each delivered chunk. */
+export const CALL_CEILING_MS = 240_000;
+/** About the length of one read through the page; the host says the same. */
+const RETRY_AFTER_MS = 500;
+
+export class Call {
+  /** The page that has the call, once it was handed over. @type {Page | null} */
+  page = null;
+  /** Its connection is gone, nobody waits for the result. */
+  is_silent = false;
+  is_closed = false;
+  /** Rejects when the call is ended from outside; never resolves. @type {Promise<never>} */
+  ended;
+  /** @type {(fault: GatewayFault) => void} */
+  #reject = () => {};
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #ceiling = undefined;
+
+  /** @param {number} conn @param {number} id */
+  constructor(conn, id) {
+    this.conn = conn;
+    this.id = id;
+    /** 128 random bits that name the call in the page. */
+    this.key = randomKey();
+    this.ended = new Promise((_, reject) => {
+      this.#reject = reject;
+    });
+    this.ended.catch(() => {}); // a call that ends by itself never looks at it
+    this.touch();
+  }
+
+  /** The call is alive: its ceiling begins anew. */
+  touch() {
+    clearTimeout(this.#ceiling);
+    this.#ceiling = setTimeout(() => {
+      this.end("TIMEOUT", `The call was open for ${CALL_CEILING_MS / 1000} s without a sign of life.`);
+    }, CALL_CEILING_MS);
+  }
+
+  /**
+   * End the call from outside. Once a page has it, nothing proves that its request did not leave.
+   * @param {import("./errors.js").FaultCode} code @param {string} message
+   */
+  end(code, message) {
+    this.#reject(new GatewayFault(code, message, { started: this.page !== null }));
+  }
+
+  close() {
+    this.is_closed = true;
+    clearTimeout(this.#ceiling);
+  }
+}
+
+export class OpenCalls {
+  /** @type {Map<number, Map<number, Call>>} by connection, then by id */
+  #by_conn = new Map();
+  #size = 0;
+
+  get size() {
+    return this.#size;
+  }
+
+  /**
+   * Admit a call.
+   * @param {number} conn
+   * @param {number} id
+   * @returns {Call} Throws GatewayFault RATE_LIMITED, or TypeError for an id that is open already.
+   */
+  open(conn, id) {
+    const calls = this.#by_conn.get(conn) ?? new Map();
+    if (calls.has(id)) throw new TypeError(`call ${id} is open already`);
+    if (calls.size >= MAX_OPEN_CALLS_PER_CONNECTION || this.#size >= MAX_OPEN_CALLS_PER_WORKER) {
+      throw new GatewayFault("RATE_LIMITED", `${calls.size} calls of this broker and ${this.#size} in all are open.`, {
+        detail: { retry_after_ms: RETRY_AFTER_MS },
+      });
+    }
+    const call = new Call(conn, id);
+    this.#by_conn.set(conn, calls.set(id, call));
+    this.#size += 1;
+    return call;
+  }
+
+  /** @param {Call} call */
+  close(call) {
+    call.close();
+    const calls = this.#by_conn.get(call.conn);
+    if (calls?.get(call.id) !== call) return;
+    calls.delete(call.id);
+    if (calls.size === 0) this.#by_conn.delete(call.conn);
+    this.#size -= 1;
+  }
+
+  /** @param {number} conn @param {number} id @param {string} reason */
+  cancel(conn, id, reason) {
+    this.#by_conn.get(conn)?.get(id)?.end("CANCELLED", `The broker cancelled the call: ${reason.slice(0, 200)}`);
+  }
+
+  /** End the calls of a closed connection. @param {number} conn */
+  endConnection(conn) {
+    for (const call of this.#by_conn.get(conn)?.values() ?? []) {
+      call.is_silent = true;
+      call.end("CANCELLED", "The broker's connection is closed.");
+    }
+  }
+
+  /** End all calls: the port is gone, and with it every connection. */
+  endAll() {
+    for (const conn of this.#by_conn.keys()) this.endConnection(conn);
+  }
+
+  /**
+   * End the calls that a lost page had.
+   * @param {number} tab_id @param {string} message
+   */
+  endInTab(tab_id, message) {
+    for (const call of this.#all()) if (call.page?.tab_id === tab_id) call.end("TAB_DISCARDED", message);
+  }
+
+  /** @param {number} tab_id */
+  countInTab(tab_id) {
+    let count = 0;
+    for (const call of this.#all()) if (call.page?.tab_id === tab_id) count += 1;
+    return count;
+  }
+
+  *#all() {
+    for (const calls of this.#by_conn.values()) yield* calls.values();
+  }
+}
+
+function randomKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,212 @@
+/**
+ * The worker's switchboard: frames in, calls admitted and run, exactly one result out for each.
+ */
+
+import { admit } from "./admission.js";
+import { OpenCalls } from "./calls.js";
+import { GatewayFault, asFault } from "./errors.js";
+import { PageGone } from "./executor.js";
+import { BadFragment, FragmentJoiner } from "./fragments.js";
+import { isCount, isObject, parseFrame } from "./frames.js";
+import { runIdentity, runRpc, runStatus, runStream } from "./ops.js";
+
+/** @typedef {import("./frames.js").CallFrame} CallFrame */
+/** @typedef {import("./frames.js").HostFrame} HostFrame */
+/** @typedef {import("./calls.js").Call} Call */
+/** @typedef {import("./executor.js").Executor} Executor */
+/** @typedef {import("./executor.js").Page} Page */
+/** @typedef {import("./native_port.js").NativePort} NativePort */
+/** @typedef {import("./settings.js").SettingsStore} SettingsStore */
+/** @typedef {import("./ownership.js").Ownership} Ownership */
+/** @typedef {import("./tabs.js").TabKeeper} TabKeeper */
+/**
+ * @typedef {object} Parts
+ * @property {NativePort} port
+ * @property {SettingsStore} settings
+ * @property {Ownership} ownership
+ * @property {TabKeeper} tabs
+ * @property {Executor} executor
+ * @property {string} extension_id
+ */
+
+export class Gateway {
+  calls = new OpenCalls();
+  #fragments = new FragmentJoiner();
+  #parts;
+  #is_signed_out = false;
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    this.#parts = parts;
+    const { port, settings, tabs } = parts;
+    port.about = () => ({ profile: settings.profile, account: settings.current.account });
+    port.onFrame = (raw) => this.take(raw);
+    port.onLoss = () => {
+      this.#fragments.clear();
+      this.calls.endAll();
+    };
+    tabs.countCalls = (tab_id) => this.calls.countInTab(tab_id);
+    tabs.onLoss = (tab_id, name, message) => {
+      this.calls.endInTab(tab_id, message);
+      this.#sendEvent(name, { message });
+    };
+    settings.onChange = (before, now) => {
+      if (before.account !== now.account) void this.#changeAccount();
+    };
+  }
+
+  /**
+   * Handle one frame of the host.
+   * @param {unknown} raw
+   */
+  take(raw) {
+    try {
+      this.#dispatch(parseFrame(raw));
+    } catch (error) {
+      this.#refuse(raw, error);
+    }
+  }
+
+  /** @param {HostFrame} frame */
+  #dispatch(frame) {
+    switch (frame.type) {
+      case "call":
+        void this.#run(frame, this.calls.open(frame.conn, frame.id));
+        break;
+      case "cancel":
+        this.calls.cancel(frame.conn, frame.id, frame.reason);
+        break;
+      case "conn_close":
+        this.#fragments.drop(frame.conn);
+        this.calls.endConnection(frame.conn);
+        break;
+      case "fragment": {
+        const whole = this.#fragments.take(frame);
+        if (whole === undefined) break;
+        // A fragment inside a fragment, or a frame for another connection, is nothing a host sends.
+        if (!isObject(whole) || whole.type === "fragment" || whole.conn !== frame.conn) {
+          throw new BadFragment("the joined message is no frame of its own connection");
+        }
+        this.take(whole);
+        break;
+      }
+      case "error":
+        this.#parts.port.drop(`the native host reports ${frame.code}: ${frame.message}`);
+        break;
+      case "conn_open": // calls bring their connection along
+      case "ping": // both are answered by the port itself
+      case "pong":
+        break;
+    }
+  }
+
+  /**
+   * A call that cannot be read gets its result; anything else ends the connection it came from.
+   * @param {unknown} raw
+   * @param {unknown} error
+   */
+  #refuse(raw, error) {
+    const is_ours = error instanceof TypeError || error instanceof BadFragment || error instanceof GatewayFault;
+    const message = is_ours ? error.message : "the frame could not be handled";
+    const { conn, type, id } = isObject(raw) ? raw : { conn: 0, type: "", id: 0 };
+    if (!isCount(conn) || conn === 0) return this.#parts.port.drop(`the native host broke the protocol: ${message}`);
+    if (type === "call" && isCount(id) && !(error instanceof TypeError && message.endsWith("is open already"))) {
+      const fault = error instanceof GatewayFault ? error : new GatewayFault("INVALID_ARGUMENT", message);
+      this.#parts.port.send({ conn, type: "result", id, ok: false, error: fault.toWire() });
+      return;
+    }
+    this.#parts.port.send({ conn, type: "error", code: "INVALID_ARGUMENT", message });
+  }
+
+  /**
+   * @param {CallFrame} frame
+   * @param {Call} call
+   */
+  async #run(frame, call) {
+    const began_ms = performance.now();
+    /** @type {Record<string, number>} */
+    const hops = { worker_ms: 0 };
+    let outcome;
+    try {
+      const value = await Promise.race([this.#perform(frame, call, hops), call.ended]);
+      outcome = { ok: true, value };
+      this.#is_signed_out = false;
+    } catch (error) {
+      const fault = asFault(error, call.page !== null);
+      this.#afterFault(call, fault);
+      outcome = { ok: false, error: fault.toWire() };
+    }
+    hops.worker_ms = performance.now() - began_ms;
+    this.calls.close(call);
+    if (call.is_silent) return;
+    this.#parts.port.send({ conn: call.conn, type: "result", id: call.id, ...outcome, hops });
+  }
+
+  /**
+   * @param {CallFrame} frame
+   * @param {Call} call
+   * @param {Record<string, number>} hops filled in on the way
+   * @returns {Promise<unknown>} the result's value
+   */
+  async #perform(frame, call, hops) {
+    const { settings, ownership, tabs } = this.#parts;
+    const plan = admit(frame, settings.current, (id) => ownership.ownerOf(id));
+    if (plan.op === "status") return runStatus(this.#parts, this.calls.size);
+    const began_ms = performance.now();
+    for (let is_second_try = false; ; is_second_try = true) {
+      const refresh = plan.op === "identity" && plan.refresh && !is_second_try;
+      const page = await tabs.ready({ account: plan.account, not_after_ms: frame.not_after_ms, refresh });
+      hops.tab_ms = performance.now() - began_ms;
+      await notEnded(call);
+      call.page = page;
+      const context = { parts: this.#parts, call, page, hops, not_after_ms: frame.not_after_ms };
+      try {
+        if (plan.op === "identity") return await runIdentity(context, plan);
+        if (plan.op === "rpc") return await runRpc(context, plan);
+        return await runStream(context, plan, (seq, data) => this.#sendChunk(call, seq, data));
+      } catch (error) {
+        if (!(error instanceof PageGone)) throw error;
+        // Proof that nothing ran there: the document was gone before the command came.
+        call.page = null;
+        tabs.invalidate(page);
+        if (is_second_try) throw new GatewayFault("TAB_DISCARDED", "The notebook page went away twice in a row.");
+      }
+    }
+  }
+
+  /** @param {Call} call @param {GatewayFault} fault */
+  #afterFault(call, fault) {
+    const { executor, tabs } = this.#parts;
+    if (call.page !== null && ["CANCELLED", "TIMEOUT"].includes(fault.code)) void executor.abort(call.page, call.key);
+    if (call.page !== null && ["AUTH_REQUIRED", "ACCOUNT_MISMATCH"].includes(fault.code)) tabs.suspect();
+    if (fault.code === "AUTH_REQUIRED" && !this.#is_signed_out) {
+      this.#is_signed_out = true;
+      this.#sendEvent("signed_out", { message: fault.message });
+    }
+  }
+
+  /** @param {Call} call @param {number} seq @param {string} data */
+  #sendChunk(call, seq, data) {
+    if (call.is_closed) return; // nothing follows a result
+    call.touch();
+    this.#parts.port.send({ conn: call.conn, type: "chunk", id: call.id, seq, data });
+  }
+
+  /** @param {import("./protocol.js").EventName} name @param {Record<string, unknown>} detail to every broker */
+  #sendEvent(name, detail) {
+    this.#parts.port.send({ conn: 0, type: "event", name, detail });
+  }
+
+  async #changeAccount() {
+    const { ownership, port, settings, tabs } = this.#parts;
+    port.sendReady();
+    this.#sendEvent("account_changed", { account: settings.current.account });
+    await ownership.clear();
+    await tabs.forget();
+  }
+}
+
+/** Throw what ended the call, if something did while it waited. @param {Call} call @returns {Promise<void>} */
+function notEnded(call) {
+  return Promise.race([call.ended, Promise.resolve()]);
+}

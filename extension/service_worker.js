@@ -1,0 +1,45 @@
+/**
+ * Wiring only. Chrome may stop this worker at any line and start it again for any event, so every listener is
+ * registered here, synchronously, and waits for the one promise that loads what is stored.
+ */
+
+import { chromeApi } from "./lib/chrome_api.js";
+import { Executor } from "./lib/executor.js";
+import { Gateway } from "./lib/gateway.js";
+import { ALARM_NAME, NativePort } from "./lib/native_port.js";
+import { Ownership } from "./lib/ownership.js";
+import { SettingsStore } from "./lib/settings.js";
+import { TabKeeper } from "./lib/tabs.js";
+
+const api = chromeApi();
+const port = new NativePort(api);
+const settings = new SettingsStore(api.local);
+const ownership = new Ownership(api.session);
+const executor = new Executor(api);
+const tabs = new TabKeeper(api, executor);
+new Gateway({ port, settings, ownership, tabs, executor, extension_id: api.extension_id });
+
+const loaded = Promise.all([settings.load(), ownership.load(), tabs.load(), port.load()]);
+const start = () => loaded.then(() => port.start());
+
+chrome.runtime.onInstalled.addListener(start);
+chrome.runtime.onStartup.addListener(start);
+// `wake.js` opens a port to start this worker; nothing is ever read from it.
+chrome.runtime.onConnect.addListener(start);
+chrome.alarms.onAlarm.addListener((alarm) => {
+  if (alarm.name === ALARM_NAME) void start();
+});
+chrome.tabs.onRemoved.addListener((tab_id) => loaded.then(() => tabs.handleRemoved(tab_id)));
+chrome.tabs.onUpdated.addListener((tab_id, change) => loaded.then(() => tabs.handleUpdated(tab_id, change)));
+chrome.tabs.onReplaced.addListener((added, removed) => loaded.then(() => tabs.handleReplaced(added, removed)));
+
+/** For whoever drives this worker over CDP: onboarding, keeper, harness. No frame and no page leads here. */
+Object.assign(globalThis, {
+  ensureNativePort: () => loaded.then(() => port.ensure()),
+  gatewaySettings: Object.freeze({
+    get: () => loaded.then(() => settings.current),
+    set: (/** @type {unknown} */ changes) => loaded.then(() => settings.set(changes)),
+  }),
+});
+
+void start();
