@@ -36,8 +36,11 @@ async def get_targets(connection: Connection) -> list[TargetInfo]:
 async def wait_for_target(connection: Connection, accepts: Callable[[TargetInfo], bool]) -> TargetInfo:
     """Return the first target that `accepts` says yes to, now or as soon as one appears or changes its URL."""
     with connection.events("Target.targetCreated", "Target.targetInfoChanged") as events:
-        # The browser announces every target that exists already, before it answers this.
         await connection.call("Target.setDiscoverTargets", {"discover": True})
+        # The browser announces existing targets only when discovery is switched on for the first time.
+        for target in await get_targets(connection):
+            if accepts(target):
+                return target
         async for event in events:
             target = _target_info(event.params.get("targetInfo"))
             if accepts(target):
