@@ -1,0 +1,146 @@
+"""`notebook-gateway serve`: claim the wire, import, run one nursery, leave at once.
+
+The order matters. Standard output is claimed before anything that could print is imported. The SDK's import is most of
+the start (research: 0.55 to 0.7 s), so nothing else heavy stands beside it: the relay, cattrs and the codecs of a call
+are imported when a tool is first called. The process ends by `os._exit`: interpreter teardown alone takes 0.2 s.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from broker.stdio_wire import StdioWire, claim_stdio
+from native_host.paths import allowlist_file, config_file, home_folder, logs_folder
+
+if TYPE_CHECKING:
+    import trio
+
+    from broker.companion import Companion
+    from broker.relay_frames import Event
+    from broker.session import Session
+
+ACCOUNT_EVENTS: Final = frozenset({"signed_out", "account_changed", "reloaded"})
+"""After these the page may belong to somebody else."""
+
+
+def run() -> int:
+    """Serve one agent until it leaves; end the process with status 0, or return a status for a failed start."""
+    read_fd, write_fd = claim_stdio()
+    try:
+        home = home_folder()
+    except ValueError as error:
+        print(f"notebook-gateway: {error}", file=sys.stderr)
+        return 2
+    status = 0
+    try:
+        _import_quickly()
+        _run_trio(home, read_fd, write_fd)
+    except KeyboardInterrupt:  # before Trio listens to signals
+        status = 130
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    _leave(status)
+    raise AssertionError("unreachable")
+
+
+def _import_quickly() -> None:
+    """Import the SDK with two costs taken out.
+
+    The cyclic collector runs dozens of times over objects that all stay, and pydantic looks through every installed
+    distribution for plugins (documented switch). Together a fifth of the import.
+    """
+    gc.disable()
+    plugins_were = os.environ.get("PYDANTIC_DISABLE_PLUGINS")
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+    try:
+        import broker.mcp_server  # pyright: ignore[reportUnusedImport]  # noqa: F401
+    finally:
+        if plugins_were is None:
+            del os.environ["PYDANTIC_DISABLE_PLUGINS"]
+        else:
+            os.environ["PYDANTIC_DISABLE_PLUGINS"] = plugins_were
+        gc.freeze()  # what was imported stays; the collector never looks at it again
+        gc.enable()
+
+
+def _leave(status: int) -> None:
+    import logging
+
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _run_trio(home: Path, read_fd: int, write_fd: int) -> None:
+    import trio
+
+    from broker.log_file import set_up_logging
+
+    set_up_logging(logs_folder(home))
+    trio.run(_serve, home, StdioWire(read_fd, write_fd), restrict_keyboard_interrupt_to_checkpoints=True)
+
+
+async def _serve(home: Path, wire: StdioWire) -> None:
+    """Run facade, relay and questions in one nursery that ends with the client."""
+    import trio
+
+    from broker.dispatch import Dispatcher
+    from broker.mcp_server import build_server
+    from broker.stdio_transport import StdioTransport
+    from broker.tools import TOOLS
+
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(_stop_on_signals, stop)
+        session = make_session(home, nursery)
+        server = build_server(TOOLS, Dispatcher(TOOLS, session))
+        await StdioTransport(server, wire).serve(stop)
+        nursery.cancel_scope.cancel()
+
+
+def make_session(home: Path, nursery: trio.Nursery) -> Session:
+    """Wire one session up; its relay and its questions live in `nursery`."""
+    from broker.access import Access
+    from broker.allowlist import AllowlistFile
+    from broker.config import ConfigFile
+    from broker.late_companion import LateCompanion
+    from broker.project_file import ProjectFolder
+    from broker.query_runs import QueryRuns
+    from broker.session import Session
+    from broker.upstream import Upstream
+
+    config = ConfigFile(config_file(home))
+    working_directory, user_home = Path.cwd(), Path.home()
+
+    async def open_companion() -> AbstractAsyncContextManager[Companion]:
+        account = (await config.get()).account
+        from broker.companions import open_companions
+
+        return open_companions(home, account, on_event=on_event)
+
+    async def project() -> ProjectFolder:
+        named = (await config.get()).project_folder
+        return ProjectFolder(named or working_directory, user_home, is_named=named is not None)
+
+    def on_event(event: Event) -> None:
+        if event.name in ACCOUNT_EVENTS:
+            access.forget_account()
+
+    companion = LateCompanion(nursery, open_companion)
+    access = Access(config, AllowlistFile(allowlist_file(home)), companion)
+    return Session(access, Upstream(companion), QueryRuns(nursery), project)
+
+
+async def _stop_on_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> None:
+    import trio
+
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            stop.set()

@@ -1,0 +1,85 @@
+"""`list_sources`: the locked notebook's sources, page by page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+from attrs import frozen
+
+from broker.catalog import Hints, Tool
+from broker.cursor import MAX_CURSOR_CHARS, RowKey, paginate
+from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, MAX_LIST_CHARS, SOURCE_SCHEMA, source_row
+from broker.schemas import closed_object, list_of, text, whole_number
+from broker.session import ToolCall
+
+DEFAULT_PAGE_SIZE: Final = 50
+MAX_PAGE_SIZE: Final = 100
+
+
+@frozen
+class Arguments:
+    """See `INPUT_SCHEMA`."""
+
+    page_size: int = DEFAULT_PAGE_SIZE
+    cursor: str | None = None
+
+
+INPUT_SCHEMA = closed_object(
+    {
+        "page_size": whole_number(
+            f"Rows per page, 1 to {MAX_PAGE_SIZE}.", minimum=1, maximum=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
+        ),
+        "cursor": text("next_cursor of the page before.", minLength=1, maxLength=MAX_CURSOR_CHARS),
+    }
+)
+
+RESULT_SCHEMA = closed_object(
+    {
+        "notebook_id": text(),
+        "sources": list_of(SOURCE_SCHEMA),
+        "total_count": whole_number(minimum=0),
+        "next_cursor": text("Only when there are more."),
+        "content_note": CONTENT_NOTE_SCHEMA,
+    },
+    required=("notebook_id", "sources", "total_count", "content_note"),
+)
+
+
+async def handle(arguments: Arguments, call: ToolCall) -> dict[str, object]:
+    locked = await call.session.locked_notebook(call.ctx)
+    notebook = await call.session.upstream.get_notebook(locked.id, call.ctx)
+    page = paginate(
+        notebook.sources,
+        lambda source: RowKey.of(source.created_at, source.id),
+        tool=TOOL.name,
+        scope=locked.id,
+        cursor=arguments.cursor,
+        page_size=arguments.page_size,
+        max_chars=MAX_LIST_CHARS,
+        chars_of=lambda source: len(orjson.dumps(source_row(source))),
+    )
+    result: dict[str, object] = {
+        "notebook_id": locked.id,
+        "sources": [source_row(source) for source in page.rows],
+        "total_count": page.total_count,
+        "content_note": CONTENT_NOTE,
+    }
+    if page.next_cursor is not None:
+        result["next_cursor"] = page.next_cursor
+    return result
+
+
+TOOL: Final = Tool(
+    name="list_sources",
+    title="List the selected notebook's sources",
+    description=(
+        "Lists the sources of the notebook this session is locked to, oldest first, with type and processing state. "
+        "Follow next_cursor until it is absent. Only sources in state ready can be asked. Needs select_notebook first."
+    ),
+    hints=Hints(read_only=True, destructive=False, idempotent=True),
+    input_schema=INPUT_SCHEMA,
+    result_schema=RESULT_SCHEMA,
+    arguments=Arguments,
+    handler=handle,
+)
