@@ -54,7 +54,7 @@ def chunk_value(chunk: AnswerChunk, questions: list[str] | None = None) -> Json:
 
 def answer_record(chunk: AnswerChunk) -> list[Json]:
     """Return ``A``; its annotations say the same as ``E[2]``, one entry per span and citation."""
-    body: list[Json] = [chunk.answer.document.elements(plain_style=False)]
+    body: list[Json] = [chunk.answer.document.elements(answer=True)]
     annotations: list[Json] = [
         [[chunk.chunk_ids[index]], [None, span.start, span.end]]
         for span in chunk.answer.spans
@@ -86,7 +86,7 @@ def citation(entry: CitedPassage, chunk_id: str) -> Json:
 def thinking_value(title: str, text: str, identity: list[Json]) -> Json:
     """Return a thinking note: a complete short text of its own, title in bold."""
     document = Document((Block((Run(title, bold=True),)), Block((Run(text),))))
-    tree: Json = [[document.elements(plain_style=False)], None, None, None, THINKING]
+    tree: Json = [[document.elements(answer=True)], None, None, None, THINKING]
     return [[f"**{title}**\n\n{text}\n\n\n", None, identity, None, tree], None, None, None, False]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
+import attrs
 from attrs import frozen
 
 from harness.emulator.wire_json import Json, utf16_length
@@ -22,7 +23,8 @@ NORMAL_STYLE: Final = 1
 HEADING_STYLES: Final = {1: 4, 2: 5, 3: 6}
 BULLET_GLYPH: Final = "•"
 BULLETED_LIST: Final = 1
-_INLINE: Final = re.compile(r"\*\*(?P<bold>.+?)\*\*|`(?P<code>[^`]+)`")
+_INLINE: Final = re.compile(r"\*\*(?P<bold>.+?)\*\*|`(?P<code>[^`]+)`|\[(?P<linked>[^\]]+)\]\((?P<link>[^)]*)\)")
+_LINK_STYLE_SLOT: Final = 3
 _CODE_STYLE_SLOT: Final = 7
 
 
@@ -33,8 +35,12 @@ class Run:
     text: str
     bold: bool = False
     code: bool = False
+    link: str | None = None
+    """An address; empty for a link that leads nowhere, of which recorded pages are full."""
 
     def style(self) -> list[Json] | None:
+        if self.link is not None:
+            return [*[None] * _LINK_STYLE_SLOT, self.link]
         if self.code:
             return [*[None] * _CODE_STYLE_SLOT, True]
         return [True] if self.bold else None
@@ -62,21 +68,25 @@ def merge_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
     for run in runs:
         if not run.text:
             continue
-        if merged and (merged[-1].bold, merged[-1].code) == (run.bold, run.code):
-            merged[-1] = Run(merged[-1].text + run.text, run.bold, run.code)
+        if merged and attrs.evolve(merged[-1], text=run.text) == run:
+            merged[-1] = attrs.evolve(run, text=merged[-1].text + run.text)
         else:
             merged.append(run)
     return tuple(merged)
 
 
 def parse_runs(line: str) -> tuple[Run, ...]:
-    """Split a line of our small Markdown (``**bold**`` and `` `code` `` only) into runs."""
+    """Split a line of our small Markdown (``**bold**``, `` `code` ``, ``[text](link)``) into runs."""
     runs: list[Run] = []
     end = 0
     for match in _INLINE.finditer(line):
         runs.append(Run(line[end : match.start()]))
-        bold, code = match["bold"], match["code"]
-        runs.append(Run(bold, bold=True) if bold is not None else Run(code, code=True))
+        if match["bold"] is not None:
+            runs.append(Run(match["bold"], bold=True))
+        elif match["code"] is not None:
+            runs.append(Run(match["code"], code=True))
+        else:
+            runs.append(Run(match["linked"], link=match["link"]))
         end = match.end()
     runs.append(Run(line[end:]))
     return merge_runs(runs)
@@ -117,15 +127,15 @@ class Document:
         """The plain text that all offsets index."""
         return "".join(block.text for block in self.blocks)
 
-    def elements(self, first: int = 0, last: int | None = None, *, plain_style: bool = True) -> list[Json]:
+    def elements(self, first: int = 0, last: int | None = None, *, answer: bool = False) -> list[Json]:
         """Return blocks ``first`` to ``last`` (exclusive) as Elements with their offsets in the whole document.
 
-        Source texts state the normal style (``plain_style``), answers leave it out [recorded].
+        Answers are written a little differently from source texts, see ``_paragraph``.
         """
         stop = len(self.blocks) if last is None else last
-        return [self._element(index, plain_style) for index in range(first, stop)]
+        return [self._element(index, answer) for index in range(first, stop)]
 
-    def _element(self, index: int, plain_style: bool) -> Json:
+    def _element(self, index: int, answer: bool) -> Json:
         block = self.blocks[index]
         position = self.starts[index]
         runs: list[Json] = []
@@ -134,26 +144,23 @@ class Document:
             style = run.style()
             runs.append([position, end, [run.text] if style is None else [run.text, style]])
             position = end
-        return [self.starts[index], self.starts[index + 1], _paragraph(block, runs, plain_style)]
+        return [self.starts[index], self.starts[index + 1], _paragraph(block, runs, answer)]
 
 
-def _paragraph(block: Block, runs: list[Json], plain_style: bool) -> list[Json]:
+def _paragraph(block: Block, runs: list[Json], answer: bool) -> list[Json]:
+    """Return a paragraph as it was recorded.
+
+    Source texts state the normal style, and their list items carry their number as glyph and count from 1. Answers
+    leave the style out except on list items, which carry a level, a bullet glyph and a position from 0.
+    """
     if block.heading is not None:
         return [runs, [None, HEADING_STYLES[block.heading]]]
     if block.ordinal is not None:
-        # The glyph, list type, ordinal and position sit at index 100 to 103, padded with nulls [recorded].
-        bullet: list[Json] = [
-            None,
-            None,
-            0,
-            *[None] * 97,
-            BULLET_GLYPH,
-            BULLETED_LIST,
-            block.ordinal + 1,
-            block.ordinal,
-        ]
+        number = block.ordinal + 1
+        level, glyph, position = (0, BULLET_GLYPH, block.ordinal) if answer else (None, str(number), number)
+        bullet: list[Json] = [None, None, level, *[None] * 97, glyph, BULLETED_LIST, number, position]  # from index 100
         return [runs, [None, NORMAL_STYLE], None, bullet]
-    return [runs, [None, NORMAL_STYLE]] if plain_style else [runs]
+    return [runs] if answer else [runs, [None, NORMAL_STYLE]]
 
 
 def word_count(blocks: Sequence[Block]) -> int:

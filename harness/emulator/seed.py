@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from harness.emulator.model import Account, Note, Notebook, Role, Source, SourceState, SourceType, Timestamp
 
@@ -26,6 +26,11 @@ GARDEN_PLAN_ID: Final = "1a9e7e00-0005-4a00-8b00-000000000005"
 UNLISTED_ID: Final = "1a9e7e00-0006-4a00-8b00-000000000006"
 FESTIVAL_ID: Final = "1a9e7e00-0007-4a00-8b00-000000000007"
 FOREIGN_ID: Final = "1a9e7e00-0008-4a00-8b00-000000000008"
+
+OWN_CHAT_ID: Final = "1a9e7e00-0001-4c00-8b00-000000000001"
+"""Ada's own chat in the lighthouse notebook."""
+FOREIGN_CHAT_ID: Final = "1a9e7e00-0008-4c00-8b00-000000000008"
+"""Grace's chat in her private notebook."""
 
 LIGHTHOUSE_TITLE: Final = "Lantern Rock 🗼 restoration"
 AMBIGUOUS_TITLE: Final = "Plan"
@@ -49,12 +54,23 @@ _TRAM_FINDINGS: Final = (
 )
 
 
+@frozen
+class SeedChat:
+    """A question that a person asked in the web page."""
+
+    conversation_id: str
+    email: str
+    notebook_id: str
+    question: str
+
+
 @define
 class World:
     """The contents of one emulated service. Order of ``accounts`` is the default order of sign-in."""
 
     accounts: list[Account] = field(factory=list[Account])
     notebooks: list[Notebook] = field(factory=list[Notebook])
+    chats: list[SeedChat] = field(factory=list[SeedChat])
 
 
 def seed_text(name: str) -> str:
@@ -83,7 +99,11 @@ def default_world() -> World:
         Note("1a9e7e00-0001-4e00-8b00-000000000001", "To ask Marta", "Which relief boat came? 🚤", next(stamps))
     )
     notebooks[6].shared_with[ADA.email] = Role.VIEWER
-    return World([ADA, GRACE], notebooks)
+    chats = [
+        SeedChat(OWN_CHAT_ID, ADA.email, LIGHTHOUSE_ID, "When can a boat land on the rock?"),
+        SeedChat(FOREIGN_CHAT_ID, GRACE.email, FOREIGN_ID, "How much water does the flour take?"),
+    ]
+    return World([ADA, GRACE], notebooks, chats)
 
 
 def _stamps() -> Iterator[Timestamp]:

@@ -8,6 +8,7 @@ from typing import Final
 from attrs import define, field
 from starlette.requests import Request
 
+from harness.emulator.chats import seed_chats
 from harness.emulator.faults import FaultQueue
 from harness.emulator.model import Session
 from harness.emulator.request_log import RequestLog
@@ -27,11 +28,14 @@ class Service:
 
     @classmethod
     def start(cls, make_world: Callable[[], World] = default_world) -> Service:
-        return cls(ServiceState(make_world))
+        service = cls(ServiceState(make_world))
+        seed_chats(service.state)
+        return service
 
     def reset(self) -> None:
         """Go back to the seed; faults and the request log are emptied, browsers stay signed in."""
         self.state.reset()
+        seed_chats(self.state)
         self.faults.waiting.clear()
         self.log.entries.clear()
 

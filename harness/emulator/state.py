@@ -15,7 +15,7 @@ from attrs import define, field
 from harness.emulator.hosts import DEFAULT_HOST
 from harness.emulator.model import Account, Conversation, Notebook, Session, Source, SourceState, Timestamp
 from harness.emulator.retrieval import PassageIndex
-from harness.emulator.seed import World, default_world
+from harness.emulator.seed import SeedChat, World, default_world
 
 BUILD_LABEL: Final = "boq_labs-tailwind-frontend_20261103.04_p0"
 DEFAULT_CHUNK_DELAY_MS: Final = 25.0
@@ -57,6 +57,7 @@ class ServiceState:
         world = self._make_world()
         self.accounts: list[Account] = world.accounts
         self.notebooks: list[Notebook] = world.notebooks
+        self.chats: list[SeedChat] = world.chats
         self.conversations: list[Conversation] = []
         self.options = Options()
         self._index = PassageIndex()
