@@ -79,6 +79,9 @@ class Loop:
         for broker in list(self._brokers.values()):
             self._flush_broker(broker, now_s)
         self._flush_chrome()
+        # Last of all: what we want to read depends on what has just left.
+        for broker in self._brokers.values():
+            self._want(broker.fileno(), self._interest(broker))
 
     def _timeout_ms(self) -> float:
         due_s = self._relay.next_tick_s()
@@ -180,16 +183,14 @@ class Loop:
                 return
         if broker.close_at_s is not None and (not broker.has_more or now_s >= broker.close_at_s):
             self._drop_broker(broker, broker.close_reason)
-            return
-        self._want(broker.fileno(), self._reading(broker) | (select.POLLOUT if broker.has_more else 0))
 
-    def _reading(self, broker: BrokerSocket) -> int:
+    def _interest(self, broker: BrokerSocket) -> int:
         is_held_back = (
             broker.close_at_s is not None
             or self._outbox.queued_bytes(broker.conn) > MAX_UNSENT_BYTES
             or self._relay.queued_bytes(broker.conn) > MAX_BROKER_QUEUE_BYTES
         )
-        return 0 if is_held_back else select.POLLIN
+        return (0 if is_held_back else select.POLLIN) | (select.POLLOUT if broker.has_more else 0)
 
     def _flush_chrome(self) -> None:
         if self._end is not None:
