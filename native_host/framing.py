@@ -27,6 +27,38 @@ class BadFrame(ValueError):
     """The peer sent a length that no frame may have. The connection cannot be read any further."""
 
 
+FIRST_BODY_BYTES: Final = 1024 * 1024
+"""A large body's buffer starts with this much and doubles as bytes arrive: a header alone reserves no 64 MiB."""
+
+
+class _LargeBody:
+    """A body under way. Its buffer is never more than twice as long as what has arrived, plus the first step."""
+
+    __slots__ = ("buffer", "filled", "length")
+
+    def __init__(self, length: int, here: bytes | bytearray) -> None:
+        self.length = length
+        self.filled = len(here)
+        # Invariant: filled <= len(buffer) <= length.
+        self.buffer = bytearray(here)
+        self._grow_to(max(FIRST_BODY_BYTES, self.filled))
+
+    @property
+    def is_finished(self) -> bool:
+        return self.filled == self.length
+
+    def free_space(self) -> memoryview:
+        if self.filled == len(self.buffer):
+            self._grow_to(2 * self.filled)
+        return memoryview(self.buffer)[self.filled :]
+
+    def _grow_to(self, size_bytes: int) -> None:
+        # A new buffer, as the old one cannot change its size while a view of it is held anywhere.
+        grown = bytearray(min(size_bytes, self.length))
+        grown[: self.filled] = self.buffer
+        self.buffer = grown
+
+
 class FrameDecoder:
     """Cuts one direction of a stream into payloads.
 
@@ -40,14 +72,12 @@ class FrameDecoder:
         # Invariant: the bytes from `_start` on begin at a frame boundary; they come after `_body` if there is one.
         self._buffer = bytearray()
         self._start = 0
-        # Invariant: `_body` is None, or has its final length with `_filled` of its bytes already here.
-        self._body: bytearray | None = None
-        self._filled = 0
+        self._body: _LargeBody | None = None
         self._scratch: bytearray | None = None
 
     def __repr__(self) -> str:
         if self._body is not None:
-            return f"<FrameDecoder {self._filled} of {len(self._body)} body bytes>"
+            return f"<FrameDecoder {self._body.filled} of {self._body.length} body bytes>"
         return f"<FrameDecoder {len(self._buffer) - self._start} bytes>"
 
     @property
@@ -57,26 +87,27 @@ class FrameDecoder:
 
     def feed_untrusted(self, data: bytes | bytearray | memoryview) -> None:
         """Take the next bytes of the stream, cut anywhere."""
-        if self._body is not None:
-            missing = len(self._body) - self._filled
-            taken = memoryview(data)[:missing]
-            self._body[self._filled : self._filled + len(taken)] = taken
-            self._filled += len(taken)
-            data = memoryview(data)[missing:]
-        self._buffer += data
+        rest = memoryview(data)
+        while rest and self._body is not None and not self._body.is_finished:
+            space = self._body.free_space()
+            taken = rest[: len(space)]
+            space[: len(taken)] = taken
+            self._body.filled += len(taken)
+            rest = rest[len(taken) :]
+        self._buffer += rest
 
     def get_buffer(self) -> memoryview:
-        """Return where the next read should go: the rest of a large body, or a scratch buffer."""
-        if self._body is not None and self._filled < len(self._body):
-            return memoryview(self._body)[self._filled :]
+        """Return where the next read should go: the free part of a large body, or a scratch buffer."""
+        if self._body is not None and not self._body.is_finished:
+            return self._body.free_space()
         if self._scratch is None:
             self._scratch = bytearray(READ_BYTES)
         return memoryview(self._scratch)
 
     def buffer_updated(self, size_bytes: int) -> None:
         """Say that the first `size_bytes` of the buffer last handed out have been filled."""
-        if self._body is not None and self._filled < len(self._body):
-            self._filled += size_bytes
+        if self._body is not None and not self._body.is_finished:
+            self._body.filled += size_bytes
         else:
             assert self._scratch is not None, "buffer_updated without get_buffer"
             self._buffer += memoryview(self._scratch)[:size_bytes]
@@ -101,22 +132,17 @@ class FrameDecoder:
             self._start = end
             return payload
         if length > LARGE_BODY_BYTES:
-            self._body = bytearray(length)
-            here = memoryview(self._buffer)[body_start:]
-            self._filled = len(here)
-            self._body[: self._filled] = here
-            here.release()
+            self._body = _LargeBody(length, self._buffer[body_start:])
             self._start = len(self._buffer)
         self._compact()
         return None
 
     def _maybe_finished_body(self) -> bytearray | None:
         body = self._body
-        if body is None or self._filled < len(body):
+        if body is None or not body.is_finished:
             return None
         self._body = None
-        self._filled = 0
-        return body
+        return body.buffer
 
     def _compact(self) -> None:
         if self._start:

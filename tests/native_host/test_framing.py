@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from native_host.framing import (
     BROKER_HEADER,
     CHROME_HEADER,
+    FIRST_BODY_BYTES,
     LARGE_BODY_BYTES,
     BadFrame,
     FrameDecoder,
@@ -62,7 +63,7 @@ def test_c036_any_split_of_the_stream_gives_the_same_frames(
 
 @both_headers
 @given(
-    sizes=st.lists(st.sampled_from([1, LARGE_BODY_BYTES, LARGE_BODY_BYTES + 1, 3 * LARGE_BODY_BYTES]), max_size=4),
+    sizes=st.lists(st.sampled_from([1, LARGE_BODY_BYTES, LARGE_BODY_BYTES + 1, 2 * FIRST_BODY_BYTES + 1]), max_size=4),
     cuts=st.sets(st.integers(1, 8 * LARGE_BODY_BYTES), max_size=8),
     in_place=st.booleans(),
 )
@@ -81,6 +82,18 @@ def test_trailing_bytes_stay_for_the_next_frame(header: struct.Struct) -> None:
     assert drain(decoder) == [b"{}"]
     assert not decoder.is_at_boundary
     assert repr(decoder) == "<FrameDecoder 5 bytes>"
+
+
+def test_a_good_header_alone_reserves_little() -> None:
+    tracemalloc.start()
+    try:
+        decoder = FrameDecoder(BROKER_HEADER, MAX_BROKER_FRAME_BYTES)
+        decoder.feed_untrusted(BROKER_HEADER.pack(MAX_BROKER_FRAME_BYTES) + b"{")
+        assert decoder.maybe_next_frame() is None
+        assert repr(decoder) == "<FrameDecoder 1 of 67108864 body bytes>"
+        assert tracemalloc.get_traced_memory()[1] < 4 * FIRST_BODY_BYTES
+    finally:
+        tracemalloc.stop()
 
 
 @both_headers
