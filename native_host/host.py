@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from native_host import stdio
 from native_host.build import BUILD
-from native_host.host_log import log, open_log
+from native_host.host_log import log
 from native_host.paths import home_folder, host_log_file
 from native_host.protocol import EXTENSION_ID
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if parsed.wants_help else 2
     try:
         home = Path(parsed.home) if parsed.home else home_folder()
-        chrome = stdio.claim(open_log(host_log_file(home)))
+        chrome = stdio.claim(host_log_file(home))
     except (OSError, ValueError) as error:
         print(f"native host not started: {error}", file=sys.stderr)
         return 1

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NamedTuple
+
+from native_host.host_log import open_log
 
 
 class ChromeDescriptors(NamedTuple):
@@ -19,18 +22,20 @@ class ChromeDescriptors(NamedTuple):
     to_chrome: int
 
 
-def claim(log_descriptor: int) -> ChromeDescriptors:
-    """Take 0 and 1 away from everybody else in this process.
+def claim(log_file: Path) -> ChromeDescriptors:
+    """Take 0 and 1 away from everybody else in this process, and let 1 and 2 be `log_file` from now on.
 
     Raises:
-        OSError: one of them is closed, so nobody started us as a native messaging host.
+        OSError: 0 or 1 is closed, so nobody started us as a native messaging host; or the log cannot be opened.
     """
     if sys.platform == "win32":
         import msvcrt
 
         msvcrt.setmode(0, os.O_BINARY)
         msvcrt.setmode(1, os.O_BINARY)
+    # First of all: with 0 or 1 closed, the next file opened would get that number and pass for Chrome's.
     claimed = ChromeDescriptors(_private(0), _private(1))
+    log_descriptor = open_log(log_file)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(log_descriptor, 1)
