@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from native_host.host_log import log
-from native_host.paths import companion_pid, companion_socket, ensure_private_folder
+from native_host.paths import companion_pid, companion_socket, ensure_private_folder, run_folder
 from native_host.peer import peer_user_id
 
 BACKLOG: Final = 64
@@ -29,8 +29,9 @@ class CannotListen(OSError):
 class Listener:
     """The socket of this host, as a context manager that removes it."""
 
-    def __init__(self, path: Path, allowed_user_id: int) -> None:
+    def __init__(self, path: Path, *, is_folder_removed: bool, allowed_user_id: int) -> None:
         self.path = path
+        self._is_folder_removed = is_folder_removed
         self._allowed_user_id = allowed_user_id
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._identity: tuple[int, int] | None = None
@@ -47,7 +48,8 @@ class Listener:
         ensure_private_folder(path.parent)
         _sweep(path.parent)
         _make_room(path)
-        listener = cls(path, os.geteuid())
+        is_fallback = path.parent != run_folder(home)
+        listener = cls(path, is_folder_removed=is_fallback, allowed_user_id=os.geteuid())
         listener._listen()
         return listener
 
@@ -57,7 +59,7 @@ class Listener:
             self._socket.bind(os.fsencode(self.path))
         except OSError as error:
             self._socket.close()
-            raise CannotListen(f"cannot bind {self.path}: {error.strerror}") from error
+            raise CannotListen(f"cannot bind {self.path}: {error}") from error
         finally:
             os.umask(before)
         status = self.path.lstat()
@@ -105,6 +107,15 @@ class Listener:
         except FileNotFoundError:
             pass
         self._identity = None
+        if self._is_folder_removed:
+            self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        """Leave nothing in the system's folder for temporary files once the last host of this home is gone."""
+        try:
+            self.path.parent.rmdir()
+        except OSError:  # another host still listens there
+            return
 
     def __enter__(self) -> Self:
         return self
