@@ -1,0 +1,111 @@
+"""The extension as the harness sees it, over CDP: load it, configure it, talk to its worker, stop it.
+
+Every visit to the worker attaches and detaches again: an attached session keeps a worker alive and would hide lifecycle
+faults (measured).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import native_host
+from cdp.connection import Connection, Session
+from cdp.errors import CallFailed, CdpError, SessionDetached
+from cdp.messages import text_field
+from cdp.targets import TargetInfo, attached, evaluate, get_targets, js_literal, wait_for_target
+from harness.errors import ChainFailed
+from harness.polling import until
+from native_host.protocol import EXTENSION_ID
+
+EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "extension"
+
+# The worker's target is announced before `chrome.*` is installed and before its modules have run: ask again until both.
+_IS_READY: Final = (
+    "Boolean(globalThis.chrome?.runtime?.id && globalThis.ensureNativePort && globalThis.gatewaySettings)"
+)
+
+
+def is_worker(target: TargetInfo) -> bool:
+    """Whether a target is the service worker of our extension."""
+    return target.type == "service_worker" and target.url.startswith(f"chrome-extension://{EXTENSION_ID}/")
+
+
+async def load_extension(connection: Connection, folder: Path = EXTENSION_FOLDER) -> None:
+    """Load the unpacked extension; it is gone after a restart of the browser.
+
+    Raises:
+        ChainFailed: the browser refuses, or gives it another id than the one that the native host admits.
+    """
+    try:
+        result = await connection.call("Extensions.loadUnpacked", {"path": str(folder)})
+    except CallFailed as error:
+        raise ChainFailed(
+            "extension",
+            f"the browser did not load {folder}: {error.message} ({error.code}). It must be Chromium or Chrome for "
+            "Testing, started with --enable-unsafe-extension-debugging; name one in NOTEBOOK_GATEWAY_BROWSER.",
+        ) from None
+    extension_id = text_field(result, "id")
+    if extension_id != EXTENSION_ID:
+        raise ChainFailed(
+            "extension", f"it got the id {extension_id}, expected {EXTENSION_ID}; restore `key` in manifest.json"
+        )
+
+
+@asynccontextmanager
+async def worker_session(connection: Connection) -> AsyncGenerator[Session]:
+    """Attach to the extension's worker, once its own globals are there, for the length of the block."""
+    while True:
+        target = await wait_for_target(connection, is_worker)
+        async with AsyncExitStack() as stack:
+            try:
+                session = await stack.enter_async_context(attached(connection, target.id))
+                await until(partial(evaluate, session, _IS_READY))
+            except (SessionDetached, CallFailed):
+                # A worker that stopped between two steps starts anew, with another target.
+                if target.id in {listed.id for listed in await get_targets(connection)}:
+                    raise
+                continue
+            yield session
+            return
+
+
+async def evaluate_in_worker(connection: Connection, expression: str) -> object:
+    """Evaluate script in the worker, await its promise, return its JSON value; attaches and detaches."""
+    async with worker_session(connection) as session:
+        return await evaluate(session, expression)
+
+
+def settings_expression(account: str | None, notebooks: Sequence[str] | str) -> str:
+    """Return the script that sets what only the person may change: the account and the extension's own allowlist.
+
+    `notebooks` is a list of ids, or "*" for all.
+    """
+    value = notebooks if isinstance(notebooks, str) else list(notebooks)
+    return f"gatewaySettings.set({js_literal({'account': account, 'notebooks': value})})"
+
+
+async def stop_worker(connection: Connection) -> None:
+    """Stop the worker the way Chrome would, without a session on it, and return when its target is gone."""
+    targets = [target for target in await get_targets(connection) if is_worker(target)]
+    for target in targets:
+        with suppress(CallFailed):
+            await connection.call("Target.closeTarget", {"targetId": target.id})
+    await until(partial(_are_gone, connection, {target.id for target in targets}))
+
+
+async def reload_extension(connection: Connection) -> None:
+    """Reload the extension as its person would; returns when the new worker is ready."""
+    before = {target.id for target in await get_targets(connection) if is_worker(target)}
+    with suppress(CdpError):  # the worker goes away under the very call
+        await evaluate_in_worker(connection, "void chrome.runtime.reload()")
+    await wait_for_target(connection, lambda target: is_worker(target) and target.id not in before)
+    async with worker_session(connection):
+        pass
+
+
+async def _are_gone(connection: Connection, target_ids: set[str]) -> bool:
+    return target_ids.isdisjoint(target.id for target in await get_targets(connection))
