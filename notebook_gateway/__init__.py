@@ -1,2 +1,1 @@
-"""Front door: command line, version. The only package that knows all the others.
-"""
+"""Front door: command line, version. The only package that knows all the others."""

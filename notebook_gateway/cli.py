@@ -1,0 +1,32 @@
+"""The command line for people: a click group whose commands live one per module."""
+
+from __future__ import annotations
+
+import click
+
+from native_host.build import BUILD
+from notebook_gateway.allow_command import allow
+from notebook_gateway.demo_command import demo
+from notebook_gateway.harness_command import harness
+from notebook_gateway.status_command import status
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(BUILD, prog_name="notebook-gateway", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Your Google notebooks as MCP tools, executed inside your own signed-in Chrome page."""
+
+
+@cli.command()
+def serve() -> None:
+    """Speak MCP on standard input and output; an MCP client starts this."""
+    # Reached only with options such as `serve --help`: the plain command is dispatched before click is imported.
+    from broker.serve import run
+
+    raise SystemExit(run())
+
+
+cli.add_command(allow)
+cli.add_command(demo)
+cli.add_command(harness)
+cli.add_command(status)
