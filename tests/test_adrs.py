@@ -33,6 +33,7 @@ STATUS = re.compile(
 )
 SECTIONS = ["## Context", "## Decision", "## Consequences"]
 CITATION = re.compile(r"\bADR-\d+\b")
+CODE_PATH = re.compile(r"`(?P<path>[a-z_0-9/.-]+(?:/|\.(?:py|js|json|toml)))`")
 INDEX_ROW = re.compile(r"\| \[(?P<name>ADR-\d{3})\]\((?P<file>[^)]+)\) \| (?P<title>.+) \| (?P<status>[^|]+) \|")
 
 
@@ -86,6 +87,15 @@ def test_index_lists_every_record_with_its_title_and_status() -> None:
     rows = [(row["name"], row["file"], row["title"], row["status"]) for row in INDEX_ROW.finditer(index)]
     records = [read_record(path) for path in RECORD_FILES]
     assert rows == [(record.name, record.path.name, record.title, record.status) for record in records]
+
+
+@pytest.mark.parametrize("path", RECORD_FILES, ids=lambda path: path.stem)
+def test_every_path_named_as_enforcing_exists(path: Path) -> None:
+    """A renamed module must not leave a record that points nowhere."""
+    enforced = read_record(path).enforced
+    named = [match["path"] for match in CODE_PATH.finditer(enforced)]
+    assert named or enforced.startswith("nowhere yet"), f"{path.name}: names no module"
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def citing_files() -> list[Path]:
