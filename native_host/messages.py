@@ -77,23 +77,17 @@ def checked_fields(kind: str, message: Mapping[str, object]) -> Message:
     Raises:
         BadMessage: a field is missing or has the wrong JSON type; the text names it.
     """
-    required, optional = MESSAGES[kind]
     fields: Message = {}
-    for name in required:
+    for name, is_required, is_good in _TABLE[kind]:
         if name not in message:
-            raise BadMessage(f"{kind}: field {name!r} is missing")
-        fields[name] = _checked(kind, name, message[name])
-    for name in optional:
-        if name in message:
-            fields[name] = _checked(kind, name, message[name])
+            if is_required:
+                raise BadMessage(f"{kind}: field {name!r} is missing")
+            continue
+        value = message[name]
+        if is_good is not None and not is_good(value):
+            raise BadMessage(f"{kind}: field {name!r} has the wrong type or value ({type(value).__name__})")
+        fields[name] = value
     return fields
-
-
-def _checked(kind: str, name: str, value: object) -> object:
-    is_good = _FIELDS.get(name)
-    if is_good is not None and not is_good(value):
-        raise BadMessage(f"{kind}: field {name!r} has the wrong type or value ({type(value).__name__})")
-    return value
 
 
 def is_count(value: object) -> bool:
@@ -149,6 +143,12 @@ _FIELDS: Final[dict[str, Callable[[object], bool]]] = {
     "message": _is_short_text,
 }
 """Fields that the host reads, or that end up in the worker's small decoders. Those not listed may hold any JSON."""
+
+_TABLE: Final = {
+    kind: tuple((name, name in required, _FIELDS.get(name)) for name in required + optional)
+    for kind, (required, optional) in MESSAGES.items()
+}
+"""kind -> (name, is_required, check or None) of each field; made once, because every call goes through it."""
 
 
 def _check_depth(value: object) -> None:

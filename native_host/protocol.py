@@ -1,7 +1,7 @@
 """The frames between broker, native host and service worker: one table for all three programs.
 
 Version 1. This module is the one place in the product that states the table; ``extension/lib/protocol.js`` is its twin
-and ``tests/native_host/test_protocol_twin.py`` compares the two. Pure data and pure functions, standard library only.
+and ``tests/extension/test_extension_files.py`` compares the two. Pure data and pure functions, standard library only.
 """
 
 from __future__ import annotations
