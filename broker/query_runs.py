@@ -163,6 +163,7 @@ class QueryRuns:
             outcome = DeadlineExceeded(
                 f"Nobody collected this answer for {UNATTENDED_S:g} s, so it was given up.",
                 hint="Ask again with a new request_key.",
+                retryable=False,
                 details={"partial_text": run.partial_text},
             )
         run.finish(outcome)
