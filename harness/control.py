@@ -1,7 +1,8 @@
 """A client of the emulator's control endpoint, for tests: faults, state, what arrived, reset.
 
 Standard library only and blocking: each method is one short request on loopback. From Trio call it as it is where a
-test may wait a millisecond, or through `trio.to_thread.run_sync`.
+test may wait a millisecond; beside `open_chain`, whose emulator lives in the same Trio run, only through
+`trio.to_thread.run_sync`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from broker.answer_stream import Phase
 from broker.calls import CallContext
 from broker.catalog import Hints, Tool
 from broker.citations import CitedAnswer
-from broker.errors import InvalidArgument, StreamSevered
+from broker.errors import AllowlistDenied, InvalidArgument, StreamSevered
 from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, SOURCE_IDS_SCHEMA
 from broker.published_answer import ANSWER_FACTS, answer_facts
 from broker.query_runs import ANSWER_WITHIN_S, Question, Result, StillRunning
@@ -113,7 +113,13 @@ async def _ask(
     """Wait for the sources, ask, prove. Nothing is sent before every targeted source is ready (C-080)."""
     scope = await wait_for_scope(lambda: session.upstream.get_notebook(locked.id, ctx), source_ids, rng=session.rng)
     async with _conversation(session) as conversation:
-        answer = await _follow(session, scope, question, conversation, ctx, set_partial_text)
+        try:
+            answer = await _follow(session, scope, question, conversation, ctx, set_partial_text)
+        except AllowlistDenied as error:
+            if conversation is None or error.started or error.details.get("reason") != "unknown_id":
+                raise
+            # The extension has forgotten what it minted (reloaded, or the browser restarted), and nothing was sent.
+            answer = await _follow(session, scope, question, None, ctx, set_partial_text)
     grounded = await session.upstream.ground(scope.notebook, answer, ctx)
     result: Result = {**answer_facts(grounded), "sources_asked": [source.id for source in scope.sources]}
     if scope.left_out:
