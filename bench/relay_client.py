@@ -31,12 +31,13 @@ from native_host.build import BUILD
 from native_host.framing import BROKER_HEADER, FrameDecoder
 from native_host.protocol import EXTENSION_ID, MAX_BROKER_FRAME_BYTES
 
-SMALL = "x" * 40  # with the other fields of a call, frames of about 200 bytes
-LARGE = "x" * (512 * 1024)
+SMALL: dict[str, object] = {"text": "x" * 40}  # with the other fields of a call, frames of about 200 bytes
+LARGE_BYTES = 512 * 1024
+LARGE: dict[str, object] = {"text": "x" * LARGE_BYTES}
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SEQUENTIAL_CALLS, IN_FLIGHT_CALLS, LARGE_CALLS, IN_FLIGHT = 3000, 12000, 60, 32
 
-Echo = Callable[[str], Awaitable[object]]
+Echo = Callable[[dict[str, object]], Awaitable[object]]
 
 
 # -- the echo process ------------------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ class PlainClient:
         async with self._lock:
             await self._stream.send_all(BROKER_HEADER.pack(len(payload)) + payload)
 
-    async def call(self, params: str) -> object:
+    async def call(self, params: dict[str, object]) -> object:
         self._last_id += 1
         call_id = self._last_id
         event = self._events[call_id] = trio.Event()
@@ -161,7 +162,7 @@ async def with_plain_client(path: str, use: Callable[[Echo], Awaitable[dict[str,
 async def with_link(path: str, use: Callable[[Echo], Awaitable[dict[str, float]]]) -> dict[str, float]:
     async with open_link(Path(path)) as link:
 
-        async def call(params: str) -> object:
+        async def call(params: dict[str, object]) -> object:
             deadline_s = trio.current_time() + 60
             result = await link.call(
                 "rpc", params, notebook=None, account="a@b", deadline_s=deadline_s, traceparent=TRACEPARENT
@@ -201,7 +202,7 @@ async def measure(call: Echo) -> dict[str, float]:
     started_at = time.perf_counter()
     for _ in range(LARGE_CALLS):
         assert await call(LARGE) == LARGE
-    figures["echo_512_kib_mb_per_s"] = LARGE_CALLS * len(LARGE) / 1e6 / (time.perf_counter() - started_at)
+    figures["echo_512_kib_mb_per_s"] = LARGE_CALLS * LARGE_BYTES / 1e6 / (time.perf_counter() - started_at)
     return figures
 
 

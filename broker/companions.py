@@ -83,7 +83,7 @@ class Companions:
         self, rpc_id: str, params: object, *, notebook: str | None, deadline_s: float, traceparent: str
     ) -> RpcReply:
         """See `Companion.rpc`."""
-        call = {"rpc": rpc_id, "params": params}
+        call: dict[str, object] = {"rpc": rpc_id, "params": params}
         return rpc_reply_of(await self._call("rpc", call, notebook, deadline_s, traceparent))
 
     @asynccontextmanager
@@ -101,7 +101,9 @@ class Companions:
         ) as chunks:
             yield chunks
 
-    async def _call(self, op: str, params: object, notebook: str | None, deadline_s: float, traceparent: str) -> Result:
+    async def _call(
+        self, op: str, params: dict[str, object], notebook: str | None, deadline_s: float, traceparent: str
+    ) -> Result:
         async def once(link: Link) -> Result:
             return await link.call(
                 op,

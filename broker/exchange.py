@@ -43,7 +43,7 @@ class Exchange:
     def start(
         self,
         op: str,
-        params: object,
+        params: dict[str, object],
         *,
         notebook: str | None,
         account: str,

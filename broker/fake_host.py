@@ -19,7 +19,8 @@ from attrs import define, field
 
 from native_host.build import BUILD
 from native_host.framing import BROKER_HEADER, BadFrame, FrameDecoder, encode_frame
-from native_host.protocol import EXTENSION_ID, MAX_BROKER_FRAME_BYTES, V_MAX, agree_version
+from native_host.messages import BadMessage, checked_fields, message_type, parse_untrusted
+from native_host.protocol import BROKER_TO_HOST, EXTENSION_ID, MAX_BROKER_FRAME_BYTES, V_MAX, agree_version
 
 Script = Callable[["FakeCall"], Awaitable[None]]
 
@@ -30,7 +31,7 @@ class FakeCall:
 
     id: int
     op: str
-    params: Any
+    params: dict[str, Any]
     notebook: str | None
     frame: dict[str, Any] = field(repr=False)
     connection: FakeConnection = field(repr=False)
@@ -87,18 +88,20 @@ class FakeConnection:
                 while data := await self.stream.receive_some():
                     decoder.feed_untrusted(data)
                     while (payload := decoder.maybe_next_frame()) is not None:
-                        await self._take(orjson.loads(payload), nursery)
+                        await self._take_untrusted(payload, nursery)
                     await self._host.may_read.wait()
-            except (BadFrame, orjson.JSONDecodeError) as error:
+            except (BadFrame, BadMessage) as error:
                 await self.send({"type": "error", "code": "INVALID_ARGUMENT", "message": str(error)})
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass  # the broker, or the test, closed it
             nursery.cancel_scope.cancel()
         await self.stream.aclose()
 
-    async def _take(self, frame: dict[str, Any], nursery: trio.Nursery) -> None:
+    async def _take_untrusted(self, payload: bytes | bytearray, nursery: trio.Nursery) -> None:
+        message = parse_untrusted(payload)
+        kind = message_type(message, BROKER_TO_HOST)
+        frame: dict[str, Any] = {"type": kind, **checked_fields(kind, message)}
         self.received.append(frame)
-        kind = frame["type"]
         if kind == "hello":
             await self._greet(frame)
         elif kind == "ping" and self._host.answers_pings:
@@ -131,7 +134,7 @@ class FakeConnection:
 async def answer_with_the_call(call: FakeCall) -> None:
     """The default script: an `rpc` gets its own params back as the body; other ops get an empty object."""
     if call.op == "rpc":
-        body = orjson.dumps(call.params).decode()
+        body = orjson.dumps(call.params["params"]).decode()
         await call.succeed({"status": 200, "body": body, "retry_after_s": None}, worker_ms=0)
     else:
         await call.succeed({})

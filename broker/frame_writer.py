@@ -63,7 +63,10 @@ class FrameWriter:
                 pass
             if sent == len(header) + len(payload):
                 return
-        self._waiting.append(_Waiting(memoryview(header + payload)[sent:], call_id, has_begun=sent > 0))
+        unsent = len(header) - sent
+        # A large payload of which some has left is not copied.
+        rest = memoryview(payload)[-unsent:] if unsent <= 0 else memoryview(header + payload)[sent:]
+        self._waiting.append(_Waiting(rest, call_id, has_begun=sent > 0))
         self._has_work.set()
 
     def withdraw(self, call_id: int) -> bool:

@@ -108,7 +108,14 @@ class Link:
         await self._changed.wait()
 
     async def call(
-        self, op: str, params: object, *, notebook: str | None, account: str, deadline_s: float, traceparent: str
+        self,
+        op: str,
+        params: dict[str, object],
+        *,
+        notebook: str | None,
+        account: str,
+        deadline_s: float,
+        traceparent: str,
     ) -> Result:
         """Make one call and return its result, whose `error` is None; `relay_ms` is added to its hops.
 
@@ -131,7 +138,7 @@ class Link:
 
     @asynccontextmanager
     async def stream(
-        self, params: object, *, notebook: str, account: str, deadline_s: float, traceparent: str
+        self, params: dict[str, object], *, notebook: str, account: str, deadline_s: float, traceparent: str
     ) -> AsyncGenerator[LinkStream]:
         """Open one answer stream; leaving the context before its end cancels it. Raises as `call` does."""
         call = self._exchange.start(

@@ -231,22 +231,31 @@ _PARSERS: dict[str, Callable[[dict[str, object]], HostFrame]] = {
 
 
 def encode_hello(client_name: str, client_version: str, pid: int) -> bytes:
-    """Build the first frame of a connection. The client is the program that the agent runs, for the host's log."""
-    client = {"name": client_name, "version": client_version}
+    """Build the first frame of a connection. The client is the program that the agent runs, for the host's log.
+
+    That program names itself, so its words are cut to what the host takes, and made encodable.
+    """
+    client = {"name": _short_text(client_name), "version": _short_text(client_version)}
     return orjson.dumps({"type": "hello", "v_min": V_MIN, "v_max": V_MAX, "build": BUILD, "client": client, "pid": pid})
+
+
+def _short_text(text: str) -> str:
+    return text[:200].encode(errors="replace").decode()
 
 
 def encode_call(
     call_id: int,
     op: str,
-    params: object,
+    params: dict[str, object],
     *,
     notebook: str | None,
     account: str,
     not_after_ms: int,
     traceparent: str,
 ) -> bytes:
-    """Build a call frame. `not_after_ms` is epoch milliseconds: the page starts no request after it.
+    """Build a call frame. `params` is the op's own object.
+
+    `not_after_ms` is in epoch milliseconds: the page starts no request after it.
 
     Raises: TypeError when `params` is not JSON (our mistake, hence not a wire error).
     """

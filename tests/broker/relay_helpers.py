@@ -20,7 +20,7 @@ def in_s(seconds: float) -> float:
 async def rpc(link: Link, params: object = None, *, timeout_s: float = 20, notebook: str | None = None) -> Result:
     return await link.call(
         "rpc",
-        params,
+        {"rpc": "rLM1Ne", "params": params},
         notebook=notebook,
         account=ACCOUNT,
         deadline_s=in_s(timeout_s),
@@ -29,7 +29,9 @@ async def rpc(link: Link, params: object = None, *, timeout_s: float = 20, noteb
 
 
 def stream(link: Link, params: object = None, *, timeout_s: float = 20) -> Any:
-    return link.stream(params, notebook="n1", account=ACCOUNT, deadline_s=in_s(timeout_s), traceparent=TRACEPARENT)
+    return link.stream(
+        {"params": params}, notebook="n1", account=ACCOUNT, deadline_s=in_s(timeout_s), traceparent=TRACEPARENT
+    )
 
 
 def socket_path(folder: Path) -> Path:

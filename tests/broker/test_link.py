@@ -67,8 +67,8 @@ async def test_a_call_carries_what_the_page_needs_to_judge_it_and_its_answer_com
     host: FakeHost, link: Link
 ) -> None:
     before_ms = time.time() * 1000
-    result = await rpc(link, {"rpc": "rLM1Ne", "params": ["n1"]}, notebook="n1", timeout_s=20)
-    assert result.value == {"status": 200, "body": '{"rpc":"rLM1Ne","params":["n1"]}', "retry_after_s": None}
+    result = await rpc(link, ["n1"], notebook="n1", timeout_s=20)
+    assert result.value == {"status": 200, "body": '["n1"]', "retry_after_s": None}
     frame = host.calls[0].frame
     assert frame.pop("not_after_ms") == pytest.approx(before_ms + 20_000, abs=2_000)
     assert frame == {
@@ -103,7 +103,7 @@ async def test_answers_find_their_calls_in_any_order(host: FakeHost, link: Link)
     async def hold(call: FakeCall) -> None:
         if len(host.calls) == 32:
             for held in reversed(host.calls):
-                await held.succeed(held.params)
+                await held.succeed(held.params["params"])
 
     host.script = hold
     outcomes = [Outcome() for _ in range(32)]
@@ -150,7 +150,7 @@ async def test_what_is_no_json_is_refused_before_anything_is_sent(host: FakeHost
         await rpc(link, params)
     assert not caught.value.started
     await rpc(link, "still in working order")
-    assert [call.params for call in host.calls] == ["still in working order"]
+    assert [call.params["params"] for call in host.calls] == ["still in working order"]
 
 
 # -- the caller leaves -----------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ async def test_c031_a_frame_cut_by_its_deadline_is_finished_before_the_next_and_
     assert caught.value.started, "not provably unsent, so a write would be unknown"
     host.may_read.set()
     await rpc(link, "small")
-    assert [call.params for call in host.calls] == ["the last that is read", big, "small"]
+    assert [call.params["params"] for call in host.calls] == ["the last that is read", big, "small"]
     assert [frame["id"] for frame in host.received("cancel")] == [2]
 
 
@@ -396,7 +396,7 @@ async def test_a_stream_gives_its_pieces_as_they_come_and_then_its_closing_facts
 
     host.script = answer
     chunks: AnswerChunks
-    async with stream(link, {"params": []}) as chunks:
+    async with stream(link, []) as chunks:
         with pytest.raises(RuntimeError):
             _ = chunks.status
         assert [text async for text in chunks] == ["one", "", "two"]

@@ -90,7 +90,8 @@ FREE = {"value", "detail", "t", "extension", "account"}  # may be any JSON, or n
     ("kind", "name"), [(kind, name) for kind in sorted(GOOD) for name in MESSAGES[kind][0] if name not in FREE]
 )
 def test_a_required_field_that_is_missing_or_of_another_type_is_refused(kind: str, name: str) -> None:
-    for wrong in (None, [], 2.5, {}):
+    no_types: tuple[object, ...] = (None, [], 2.5, {})
+    for wrong in no_types:
         with pytest.raises(BadHostFrame):
             parse(GOOD[kind] | {name: wrong})
 
@@ -136,3 +137,8 @@ def test_what_we_send_has_the_fields_of_the_table() -> None:
     hello = json.loads(sent[0])
     assert hello["client"] == {"name": "cursor", "version": "1.2"}
     assert hello["build"] == BUILD
+
+
+def test_whatever_the_client_calls_itself_the_host_can_take_it() -> None:
+    hello = json.loads(relay_frames.encode_hello("x" * 5000, "\ud800", 77))
+    assert hello["client"] == {"name": "x" * 200, "version": "?"}
