@@ -201,7 +201,7 @@ def _bound(limit: object, text: str, is_kept: Callable[[Any, Any], bool]) -> Che
 def _size(limit: object, kind: type, text: str, is_kept: Callable[[Any, Any], bool]) -> Check:
     def check(value: object) -> Violation | None:
         if isinstance(value, kind) and not is_kept(len(cast("str", value)), limit):
-            return Violation("", f"must have {text.format(limit)}, not {len(cast('str', value))}")
+            return Violation("", f"has the wrong number of {text.format(limit)}, not {len(cast('str', value))}")
         return None
 
     return check
@@ -234,9 +234,9 @@ _KEYWORDS: Final[dict[str, Callable[[object, Schema], Check]]] = {
     "enum": _enum,
     "minimum": lambda limit, schema: _bound(limit, "at least", _at_least),
     "maximum": lambda limit, schema: _bound(limit, "at most", _at_most),
-    "minLength": lambda limit, schema: _size(limit, str, "at least {} characters", _at_least),
-    "maxLength": lambda limit, schema: _size(limit, str, "at most {} characters", _at_most),
-    "minItems": lambda limit, schema: _size(limit, list, "at least {} items", _at_least),
-    "maxItems": lambda limit, schema: _size(limit, list, "at most {} items", _at_most),
+    "minLength": lambda limit, schema: _size(limit, str, "characters: at least {}", _at_least),
+    "maxLength": lambda limit, schema: _size(limit, str, "characters: at most {}", _at_most),
+    "minItems": lambda limit, schema: _size(limit, list, "items: at least {}", _at_least),
+    "maxItems": lambda limit, schema: _size(limit, list, "items: at most {}", _at_most),
     "pattern": _pattern,
 }

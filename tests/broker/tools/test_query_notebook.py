@@ -77,7 +77,7 @@ async def test_before_a_selection_nothing_is_asked(tmp_path: Path, autojump_cloc
         (question(notebook_id=LIGHTHOUSE_ID), "notebook_id is not known here"),
         (question(source_ids=f'["{VOICES}"]'), "source_ids must be an array, not a string; pass the array itself"),
         (question(source_ids="a,b"), "source_ids must be an array"),
-        (question(source_ids=[]), "source_ids must have at least 1 items"),
+        (question(source_ids=[]), "source_ids has the wrong number of items: at least 1"),
         (question(source_ids=[5]), "source_ids[0] must be a string"),
         (question(source_ids=["x"]), "source_ids[0]"),
         (question(source_ids=None), "source_ids must be an array, not null"),
