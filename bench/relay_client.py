@@ -214,6 +214,11 @@ def main() -> None:
     if options.serve:
         serve_echoes(options.serve)
         return
+    print(json.dumps(run(options.rounds), indent=2))
+
+
+def run(repeats: int = 5) -> dict[str, Any]:
+    """Alternate the two clients on one echo process; returns medians and ratios."""
     rounds: dict[str, list[dict[str, float]]] = {"link": [], "plain": []}
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "echo.sock")
@@ -222,12 +227,12 @@ def main() -> None:
             assert host.stdout is not None
             host.stdout.readline()
             try:
-                for _ in range(options.rounds):
+                for _ in range(repeats):
                     rounds["plain"].append(trio.run(with_plain_client, path, measure))
                     rounds["link"].append(trio.run(with_link, path, measure))
             finally:
                 host.kill()
-    print(json.dumps(report(rounds), indent=2))
+    return report(rounds)
 
 
 def report(rounds: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
@@ -243,6 +248,16 @@ def report(rounds: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
         for name in names
     }
     return {"rounds": len(rounds["link"]), **medians, "link_to_plain": ratios}
+
+
+def table(result: dict[str, Any]) -> str:
+    """Render the Markdown table."""
+    lines = ["| measure | plain client | our link | ratio |", "|---|---|---|---|"]
+    lines += [
+        f"| {name.replace('_', ' ')} | {result['plain'][name]} | {result['link'][name]} | {ratio:.2f} |"
+        for name, ratio in result["link_to_plain"].items()
+    ]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
