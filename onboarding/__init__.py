@@ -1,2 +1,4 @@
-"""First run, doctor, client installers and browser keeper. Empty for now: it comes with its own issue, and nothing is stubbed.
+"""First run, doctor, client installers and browser keeper.
+
+Empty for now: they come with their own issue, and nothing is stubbed.
 """
