@@ -189,6 +189,18 @@ class RealHost:
         await self.script(call)
 
 
+async def wait_listening(socket_path: Path) -> None:
+    """Wait until somebody accepts there. Nothing announces that, and the file alone is there a moment too early."""
+    while True:
+        try:
+            stream = await trio.open_unix_socket(str(socket_path))
+        except OSError:
+            await trio.sleep(0.01)
+        else:
+            await stream.aclose()
+            return
+
+
 @asynccontextmanager
 async def open_fake_side(home: Path) -> AsyncGenerator[HostSide]:
     """Run the fake host, its worker not ready yet."""
@@ -209,9 +221,7 @@ async def open_real_side(home: Path) -> AsyncGenerator[HostSide]:
         host = RealHost(home, process)
         try:
             with trio.fail_after(20):
-                # Nothing announces a file; the host needs some 30 ms to listen.
-                while not host.socket_path.exists():  # noqa: ASYNC110
-                    await trio.sleep(0.01)
+                await wait_listening(host.socket_path)
             nursery.start_soon(host.play_worker)
             yield host
         finally:
