@@ -22,6 +22,8 @@ from native_host.framing import BadFrame
 
 CALL_CEILING_S: Final = 240.0
 """Our own ceiling for one call (design, M-03); a caller's deadline beyond it is brought down to it."""
+DIRECT_CALLS: Final = 2
+"""With more calls open than this, their frames leave together: latency no longer counts, system calls do."""
 
 
 class Exchange:
@@ -73,7 +75,7 @@ class Exchange:
                 not_after_ms=int((time.time() + deadline_s - now) * 1000),
                 traceparent=traceparent,
             )
-            self._writer.send_nowait(payload, call.id)
+            self._writer.send_nowait(payload, call.id, is_urgent=len(self._pending) <= DIRECT_CALLS)
         except (TypeError, BadFrame) as error:
             refusal = InvalidArgument(f"The {op} call cannot be sent to the browser: {error}", started=False)
             self._pending.settle(call, refusal)

@@ -67,6 +67,7 @@ class FakeConnection:
         self.calls: dict[int, FakeCall] = {}
         self.received: list[dict[str, Any]] = []
         """Every frame of this connection in order of arrival, `hello` included."""
+        self.ended = trio.Event()
 
     async def send(self, frame: dict[str, Any]) -> None:
         await self.send_bytes(encode_frame(BROKER_HEADER, orjson.dumps(frame), MAX_BROKER_FRAME_BYTES))
@@ -96,6 +97,7 @@ class FakeConnection:
                 pass  # the broker, or the test, closed it
             nursery.cancel_scope.cancel()
         await self.stream.aclose()
+        self.ended.set()
 
     async def _take_untrusted(self, payload: bytes | bytearray, nursery: trio.Nursery) -> None:
         message = parse_untrusted(payload)

@@ -5,8 +5,9 @@ one writer task finishes what the socket did not take at once, one alarm ends ca
 All four belong to the nursery that `open_link` opens, and none raises: whatever goes wrong takes the link *down*, which
 settles every open call at once and exactly once, and a link that is down stays down.
 
-Speed (``bench/relay_client.py``): a call is one attempt to send, before anything is awaited, and one wait from which
-the reader reschedules the calling task directly. There is no lock, event or cancel scope per call.
+Speed (``bench/relay_client.py``): a call is one attempt to send before anything is awaited (or, while several are open,
+a place among frames that leave together), and one wait from which the reader reschedules the calling task directly.
+There is no lock, event or cancel scope per call.
 """
 
 from __future__ import annotations

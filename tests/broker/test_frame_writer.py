@@ -73,6 +73,33 @@ async def test_c031_frames_behind_a_reader_that_pauses_arrive_whole_and_in_order
     assert peer.frames() == [b"at once again"]
 
 
+async def test_frames_without_haste_leave_together_in_the_next_turn_and_in_order(
+    pair: tuple[socket.socket, socket.socket], nursery: trio.Nursery
+) -> None:
+    writer, peer = FrameWriter(pair[0]), Peer(pair[1])
+    nursery.start_soon(writer.run)
+    sent = [bytes([65 + n]) * size for n, size in enumerate((1, 20_000, 3, 16_384, 16_385, 70_000))]
+    for payload in sent:
+        writer.send_nowait(payload, is_urgent=False)
+    assert peer.frames() == []
+    writer.send_nowait(b"urgent, but behind them")
+    await wait_all_tasks_blocked()
+    assert await peer.frames_until(7) == [*sent, b"urgent, but behind them"]
+    writer.send_nowait(b"urgent")
+    assert peer.frames() == [b"urgent"]
+
+
+async def test_more_frames_than_one_system_call_takes_leave_all_the_same(
+    pair: tuple[socket.socket, socket.socket], nursery: trio.Nursery
+) -> None:
+    writer, peer = FrameWriter(pair[0]), Peer(pair[1])
+    nursery.start_soon(writer.run)
+    sent = [b"%d" % n for n in range(500)]
+    for payload in sent:
+        writer.send_nowait(payload, is_urgent=False)
+    assert await peer.frames_until(500) == sent
+
+
 async def test_only_a_frame_of_which_nothing_has_left_can_be_withdrawn(
     pair: tuple[socket.socket, socket.socket], nursery: trio.Nursery
 ) -> None:
