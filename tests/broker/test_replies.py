@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.companion import Identity
+from broker.companion import Identity, RpcReply
 from broker.errors import InternalError
 from broker.relay_frames import Result
 from broker.replies import StreamEnd, identity_of, rpc_reply_of, status_of, stream_end_of
@@ -16,6 +16,10 @@ END: dict[str, object] = {"status": 429, "conversation": "c1", "retry_after_s": 
 
 def result(value: object) -> Result:
     return Result(1, value, None, {"worker_ms": 1.0})
+
+
+def read_rpc(value: object) -> RpcReply:
+    return rpc_reply_of(result(value))
 
 
 def test_each_value_becomes_its_class() -> None:
@@ -40,7 +44,7 @@ def test_fields_that_may_be_missing_may_be_missing() -> None:
 def test_a_field_of_another_type_is_a_fault_that_names_it_and_hides_its_value(
     good: dict[str, object], field: str
 ) -> None:
-    read = {id(RPC): lambda v: rpc_reply_of(result(v)), id(IDENTITY): identity_of, id(END): stream_end_of}[id(good)]
+    read = {id(RPC): read_rpc, id(IDENTITY): identity_of, id(END): stream_end_of}[id(good)]
     wrongs: tuple[object, ...] = ({"secret": 1}, [], True)
     for wrong in wrongs:
         with pytest.raises(InternalError, match=f"`{field}`") as caught:
@@ -59,6 +63,6 @@ def test_a_field_of_another_type_is_a_fault_that_names_it_and_hides_its_value(
     )
 )
 def test_no_other_error_leaves_a_reader(value: object) -> None:
-    for read in (identity_of, stream_end_of, status_of, lambda v: rpc_reply_of(result(v))):
+    for read in (identity_of, stream_end_of, status_of, read_rpc):
         with contextlib.suppress(InternalError):
             read(value)
