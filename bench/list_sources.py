@@ -80,12 +80,11 @@ async def measure(rounds: int) -> dict[str, Any]:
     """Run the comparison in one chain."""
     from harness.chain import open_chain
     from harness.emulator import DEMO_NOTEBOOK_ID
-    from harness.mcp_client import open_client
+    from harness.mcp_client import SERVE_COMMAND, open_client
 
     rows: dict[int, list[tuple[float, float]]] = {1: [], IN_FLIGHT: []}
     hops: dict[str, float] = {}
-    serve = [sys.executable, "-m", "notebook_gateway", "serve"]
-    async with open_chain() as chain, open_client(serve, env=chain.env) as client:
+    async with open_chain() as chain, open_client(SERVE_COMMAND, env=chain.env) as client:
         await client.initialize()
         await client.call_tool("list_notebooks", {})
         await client.call_tool("select_notebook", {"notebook_id": DEMO_NOTEBOOK_ID, "save_for_project": False})

@@ -1,6 +1,6 @@
 """A small MCP client over stdio, on Trio: what an agent's client does, and nothing it would hide.
 
-    async with open_client([sys.executable, "-m", "notebook_gateway", "serve"], env=chain.env) as client:
+    async with open_client(SERVE_COMMAND, env=chain.env) as client:
         await client.initialize()
         outcome = await client.call_tool("list_notebooks", {})
 
@@ -23,6 +23,8 @@ import trio
 from attrs import define, field
 
 LEGACY_VERSION: Final = "2025-06-18"
+SERVE_COMMAND: Final = (sys.executable, "-P", "-m", "notebook_gateway", "serve")
+"""`-P` because the working folder is anybody's: a file there named like one of our imports must not be run."""
 CLIENT_INFO: Final = {"name": "notebook-gateway-harness", "version": "1"}
 END_TIMEOUT_S: Final = 4.0
 """A server has two seconds to end after its input closed; one that needs more is killed, and `exit_code` tells."""

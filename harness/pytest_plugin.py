@@ -45,9 +45,6 @@ def gateway_control(gateway_chain: dict[str, Any]) -> Control:
 @pytest.fixture
 def gateway_client(gateway_chain: dict[str, Any]) -> Callable[[], AbstractAsyncContextManager[McpClient]]:
     """A factory of MCP clients, each with a `serve` process of its own."""
-    import sys
+    from harness.mcp_client import SERVE_COMMAND, open_client
 
-    from harness.mcp_client import open_client
-
-    command = [sys.executable, "-m", "notebook_gateway", "serve"]
-    return partial(open_client, command, env=gateway_chain["env"])
+    return partial(open_client, SERVE_COMMAND, env=gateway_chain["env"])

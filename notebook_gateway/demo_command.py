@@ -114,7 +114,7 @@ async def run_demo(report: Report, show: Show) -> None:
     """
     from harness.chain import open_chain
     from harness.emulator import DEMO_NOTEBOOK_ID, DEMO_QUESTION
-    from harness.mcp_client import open_client
+    from harness.mcp_client import SERVE_COMMAND, open_client
 
     def hop(name: str, ms: float) -> None:
         report.hops.append({"name": name, "ms": round(ms, 1)})
@@ -122,8 +122,7 @@ async def run_demo(report: Report, show: Show) -> None:
 
     async with open_chain(on_hop=hop) as chain:
         started = time.perf_counter()
-        command = [sys.executable, "-m", "notebook_gateway", "serve"]
-        async with open_client(command, env=chain.env) as client:
+        async with open_client(SERVE_COMMAND, env=chain.env) as client:
             with trio.fail_after(START_DEADLINE_S):
                 await client.initialize()
             hop("broker", (time.perf_counter() - started) * 1e3)

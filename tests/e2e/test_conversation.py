@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import trio
 
 from harness.chain import open_chain
 from harness.control import Control
 from harness.emulator.seed import DEMO_QUESTION
-from harness.mcp_client import open_client
+from harness.mcp_client import SERVE_COMMAND, open_client
 from tests.e2e.test_tools import select, succeed
 
 pytestmark = pytest.mark.browser
@@ -18,8 +16,7 @@ pytestmark = pytest.mark.browser
 
 async def test_a_session_asks_on_in_one_conversation_and_begins_a_new_one_when_the_extension_forgot_it() -> None:
     """ADR-035. `chrome.storage.session`, where minted ids live, goes with the browser."""
-    serve = [sys.executable, "-m", "notebook_gateway", "serve"]
-    async with open_chain() as chain, open_client(serve, env=chain.env) as client:
+    async with open_chain() as chain, open_client(SERVE_COMMAND, env=chain.env) as client:
         control = Control(chain.upstream["control_url"], chain.upstream["control_token"])
         persons_own = {talk["id"] for talk in (await trio.to_thread.run_sync(control.state))["conversations"]}
         with trio.fail_after(60):
