@@ -72,11 +72,14 @@ class CallOutcome:
 
 
 class Dispatcher:
-    """Runs the calls of one session, a bounded number at a time."""
+    """Runs the calls of one session, a bounded number at a time.
 
-    def __init__(self, tools: Sequence[AnyTool], session: Session) -> None:
+    `open_session` makes the session, once, when the first call needs it: its imports must not delay `initialize`.
+    """
+
+    def __init__(self, tools: Sequence[AnyTool], open_session: Callable[[], Session]) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        self._session = session
+        self._open_session = cache(open_session)
         self._slots = trio.CapacityLimiter(MAX_CALLS_AT_ONCE)
 
     def __repr__(self) -> str:
@@ -115,7 +118,7 @@ class Dispatcher:
         arguments = structure_arguments(request.arguments, tool.arguments)
         with trio.move_on_at(ctx.deadline):
             async with self._slots:
-                return await tool.handler(arguments, ToolCall(self._session, ctx, request.say))
+                return await tool.handler(arguments, ToolCall(self._open_session(), ctx, request.say))
         raise DeadlineExceeded(f"{tool.name} did not end within {tool.timeout_s:g} s.")
 
     def _with_hops(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from broker.published import MAX_RESULT_CHARS, Row, shown_title
 from broker.schemas import JsonSchema, closed_object, flag, list_of, number, or_null, text, whole_number
-from broker.source_spans import Citation, GroundedAnswer, NoSourceSpan
-from broker.utf16 import Span
+
+if TYPE_CHECKING:  # the schema is published at every start, the codecs are needed by an answer only
+    from broker.source_spans import Citation, GroundedAnswer
+    from broker.utf16 import Span
+
+NO_SPAN_REASONS: Final = (
+    "source_not_in_notebook",
+    "source_text_unavailable",
+    "citation_contradicts_itself",
+    "passage_differs_from_source_text",
+    "source_changed_since_answer",
+)
+"""The values of `broker.source_spans.NoSourceSpan`; a test compares the two."""
 
 QUOTE_CHARS: Final = 600
 """What is left of a quoted passage when the whole result is too long."""
@@ -33,7 +44,7 @@ CITATION_SCHEMA: Final = closed_object(
             **or_null(_SPAN),
             "description": "Where the quote stands, code points of the source's full text; null when not proven.",
         },
-        "source_span_reason": text("Why source_span is null.", enum=[str(reason) for reason in NoSourceSpan]),
+        "source_span_reason": text("Why source_span is null.", enum=[*NO_SPAN_REASONS]),
         "score": number("The service's own relevance, 0 to 1."),
     },
     required=("number", "source_id", "source_title", "quote", "answer_span", "answer_spans", "source_span"),

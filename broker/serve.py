@@ -98,8 +98,8 @@ async def _serve(home: Path, wire: StdioWire) -> None:
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(_stop_on_signals, stop)
-        session = make_session(home, nursery)
-        server = build_server(TOOLS, Dispatcher(TOOLS, session))
+        dispatcher = Dispatcher(TOOLS, lambda: make_session(home, nursery))
+        server = build_server(TOOLS, dispatcher)
         await StdioTransport(server, wire).serve(stop)
         nursery.cancel_scope.cancel()
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field, frozen
 
-from broker.access import Access
 from broker.calls import CallContext
-from broker.project_file import ProjectFolder
-from broker.query_runs import QueryRuns
 from broker.session_lock import LockedNotebook, SessionLock
-from broker.upstream import Upstream
+
+if TYPE_CHECKING:  # the relay and the codecs are heavy, and a session is made at the first call only
+    from broker.access import Access
+    from broker.project_file import ProjectFolder
+    from broker.query_runs import QueryRuns
+    from broker.upstream import Upstream
 
 
 @define(eq=False)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 import trio
 from attrs import frozen
 
-from broker.access import Permission
 from broker.catalog import Hints, Tool
 from broker.cursor import MAX_CURSOR_CHARS, RowKey, paginate
-from broker.notebooks import Notebook
 from broker.project_file import Ignored, Proposal
 from broker.published import (
     CONTENT_NOTE,
@@ -24,6 +22,10 @@ from broker.published import (
 from broker.schemas import closed_object, flag, list_of, text, whole_number
 from broker.session import Session, ToolCall
 from broker.session_lock import LockState
+
+if TYPE_CHECKING:
+    from broker.access import Permission
+    from broker.notebooks import Notebook
 
 DEFAULT_PAGE_SIZE: Final = 20
 MAX_PAGE_SIZE: Final = 100

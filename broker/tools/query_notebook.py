@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Final
 
 import trio
 from attrs import evolve, frozen
 
-from broker.answer_stream import Phase
-from broker.calls import CallContext
 from broker.catalog import Hints, Tool
-from broker.citations import CitedAnswer
-from broker.errors import AllowlistDenied, InvalidArgument, StreamSevered
+from broker.errors import InvalidArgument
 from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, SOURCE_IDS_SCHEMA
-from broker.published_answer import ANSWER_FACTS, answer_facts
+from broker.published_answer import ANSWER_FACTS
 from broker.query_runs import ANSWER_WITHIN_S, Question, Result, StillRunning
-from broker.readiness import Scope, wait_for_scope
 from broker.schemas import UUID_PATTERN, closed_object, list_of, text, whole_number
-from broker.session import Session, ToolCall
-from broker.session_lock import LockedNotebook
+from broker.session import ToolCall
 
 MAX_QUESTION_CHARS: Final = 20_000
 """Beyond what the service takes: about 5,500 are reported, 10,000 were refused in a recording. It decides."""
@@ -78,6 +72,8 @@ RESULT_SCHEMA = closed_object(
 
 
 async def handle(arguments: Arguments, call: ToolCall) -> dict[str, object]:
+    from broker.asking import ask  # with it come the codecs, which `initialize` must not wait for
+
     if not arguments.question.strip():
         raise InvalidArgument("question is blank.", started=False)
     source_ids = None if arguments.source_ids is None else [each.lower() for each in arguments.source_ids]
@@ -87,7 +83,7 @@ async def handle(arguments: Arguments, call: ToolCall) -> dict[str, object]:
     async def work(set_partial_text: Callable[[str], None]) -> Result:
         # The run outlives this call, so it gets a deadline of its own; the ledger of hops stays shared.
         ctx = evolve(call.ctx, deadline=trio.current_time() + RUN_TIMEOUT_S)
-        return await _ask(call.session, locked, arguments.question, source_ids, ctx, set_partial_text)
+        return await ask(call.session, locked.id, arguments.question, source_ids, ctx, set_partial_text)
 
     outcome = await call.session.runs.ask(arguments.request_key, question, work, call.say)
     if isinstance(outcome, StillRunning):
@@ -100,64 +96,6 @@ async def handle(arguments: Arguments, call: ToolCall) -> dict[str, object]:
     else:
         result = {"status": "complete", "request_key": arguments.request_key, **outcome}
     return {**result, "notebook_id": locked.id, "notebook_title": locked.title, "content_note": CONTENT_NOTE}
-
-
-async def _ask(
-    session: Session,
-    locked: LockedNotebook,
-    question: str,
-    source_ids: list[str] | None,
-    ctx: CallContext,
-    set_partial_text: Callable[[str], None],
-) -> Result:
-    """Wait for the sources, ask, prove. Nothing is sent before every targeted source is ready (C-080)."""
-    scope = await wait_for_scope(lambda: session.upstream.get_notebook(locked.id, ctx), source_ids, rng=session.rng)
-    async with _conversation(session) as conversation:
-        try:
-            answer = await _follow(session, scope, question, conversation, ctx, set_partial_text)
-        except AllowlistDenied as error:
-            if conversation is None or error.started or error.details.get("reason") != "unknown_id":
-                raise
-            # The extension has forgotten what it minted (reloaded, or the browser restarted), and nothing was sent.
-            answer = await _follow(session, scope, question, None, ctx, set_partial_text)
-    grounded = await session.upstream.ground(scope.notebook, answer, ctx)
-    result: Result = {**answer_facts(grounded), "sources_asked": [source.id for source in scope.sources]}
-    if scope.left_out:
-        result["sources_left_out"] = [source.id for source in scope.left_out]
-    return result
-
-
-async def _follow(
-    session: Session,
-    scope: Scope,
-    question: str,
-    conversation: str | None,
-    ctx: CallContext,
-    set_partial_text: Callable[[str], None],
-) -> CitedAnswer:
-    """Follow the stream to its final state. Thinking is neither answer nor partial answer (C-062)."""
-    answer: CitedAnswer | None = None
-    asked = [source.id for source in scope.sources]
-    async with session.upstream.ask(scope.notebook.id, question, asked, conversation, ctx) as updates:
-        async for state in updates:
-            if state.phase is not Phase.THINKING:
-                set_partial_text(state.text)
-            answer = state.answer or answer
-        session.conversation = updates.conversation or session.conversation
-    if answer is None:
-        raise StreamSevered("The answer ended without its final state.")
-    return answer
-
-
-@asynccontextmanager
-async def _conversation(session: Session) -> AsyncGenerator[str | None]:
-    """Give the conversation to ask in. The first question opens it, alone, so that a process has one, not several."""
-    if session.conversation is None:
-        async with session.opening_conversation:
-            if session.conversation is None:
-                yield None
-                return
-    yield session.conversation
 
 
 TOOL: Final = Tool(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import frozen
 
-from broker.access import Permission
 from broker.catalog import Hints, Tool
 from broker.errors import AllowlistDenied, InvalidArgument, NotFound
-from broker.notebooks import Notebook
 from broker.project_file import Saved
 from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, NOTEBOOK_FACTS, notebook_facts, shown_title
 from broker.schemas import UUID_PATTERN, closed_object, flag, text
 from broker.session import ToolCall
 from broker.session_lock import LockedNotebook
 from broker.tools.list_notebooks import Entry, allowed_notebooks
+
+if TYPE_CHECKING:
+    from broker.access import Permission
+    from broker.notebooks import Notebook
 
 MAX_TITLE_CHARS: Final = 1000
 MAX_DIRECT_READS: Final = 10

@@ -85,7 +85,7 @@ class Bench:
             return ProjectFolder(folder, home)
 
         self.session = Session(self.access, Upstream(browser), QueryRuns(nursery), project)
-        self.dispatcher = Dispatcher(TOOLS, self.session)
+        self.dispatcher = Dispatcher(TOOLS, lambda: self.session)
         self.progress: list[str] = []
 
     def allow(self, *notebook_ids: str) -> None:

@@ -47,7 +47,7 @@ async def _say(words: str) -> None:
 
 
 async def call(handler: Handler, arguments: Mapping[str, object] | None = None, **meta: object) -> CallOutcome:
-    dispatcher = Dispatcher([tool_of(handler)], cast("Session", None))
+    dispatcher = Dispatcher([tool_of(handler)], lambda: cast("Session", None))
     return await dispatcher.dispatch(CallRequest("probe", arguments or {}, "17", _say, meta))
 
 
@@ -71,7 +71,7 @@ async def test_a_success_is_the_same_object_twice():
 
 async def test_an_unknown_tool_is_a_protocol_error():
     with pytest.raises(UnknownTool):
-        await Dispatcher([], cast("Session", None)).dispatch(CallRequest("probe", {}, "1", _say))
+        await Dispatcher([], lambda: cast("Session", None)).dispatch(CallRequest("probe", {}, "1", _say))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_calls_beyond_the_limit_wait_for_their_turn():
         running -= 1
         return {"said": "x"}
 
-    dispatcher = Dispatcher([tool_of(slow)], cast("Session", None))
+    dispatcher = Dispatcher([tool_of(slow)], lambda: cast("Session", None))
     async with trio.open_nursery() as nursery:
         for _ in range(MAX_CALLS_AT_ONCE * 2):
             nursery.start_soon(dispatcher.dispatch, CallRequest("probe", {}, "1", _say))

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from broker.published import MAX_RESULT_CHARS
-from broker.published_answer import ANSWER_CHARS, ANSWER_FACTS, QUOTE_CHARS, answer_facts
+from broker.published_answer import ANSWER_CHARS, ANSWER_FACTS, NO_SPAN_REASONS, QUOTE_CHARS, answer_facts
 from broker.schema_check import compile_schema
 from broker.schemas import closed_object
 from broker.source_spans import Citation, GroundedAnswer, NoSourceSpan
@@ -66,3 +66,7 @@ def test_any_number_of_citations_fits(count: int):
     spans = tuple(Span(n, n + 1) for n in range(20))
     facts = facts_of(*(citation(number, "q" * 1000, spans) for number in range(1, count)), text="x" * 20_000)
     assert facts["citations"]
+
+
+def test_the_published_reasons_are_those_that_occur():
+    assert list(NO_SPAN_REASONS) == [str(reason) for reason in NoSourceSpan]
