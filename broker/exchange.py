@@ -21,7 +21,8 @@ from broker.relay_frames import Chunk, Result, encode_call, encode_cancel
 from native_host.framing import BadFrame
 
 CALL_CEILING_S: Final = 240.0
-"""Our own ceiling for one call (design, M-03); a caller's deadline beyond it is brought down to it."""
+"""Our own ceiling for one call (design, M-03); a caller's deadline beyond it is brought down to it. A stream has none
+here: its ceiling is one of silence, moved by each piece that arrives (`broker.limits.STREAM_IDLE_S`)."""
 DIRECT_CALLS: Final = 2
 """With more calls open than this, their frames leave together: latency no longer counts, system calls do."""
 
@@ -61,7 +62,8 @@ class Exchange:
         if self.down is not None:
             raise self.down.error(started=False)
         now = trio.current_time()
-        deadline_s = min(deadline_s, now + CALL_CEILING_S)
+        if not is_stream:
+            deadline_s = min(deadline_s, now + CALL_CEILING_S)
         if deadline_s <= now:
             raise DeadlineExceeded(f"No time was left to send the {op} call to the browser.", started=False)
         call = self._pending.open(op, deadline_s, time.perf_counter(), is_stream=is_stream)

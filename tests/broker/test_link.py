@@ -482,6 +482,23 @@ async def test_a_stream_ends_at_its_deadline(host: FakeHost, link: Link, autojum
     assert cancel["reason"] == "deadline"
 
 
+async def test_the_ceiling_of_a_call_does_not_cut_a_stream(
+    host: FakeHost, link: Link, autojump_clock: MockClock
+) -> None:
+    """M-03: a stream's ceiling is one of silence, moved by each piece; its whole length has only the caller's own."""
+
+    async def begin(call: FakeCall) -> None:
+        await call.chunk("begun")
+
+    host.script = begin
+    started_at = trio.current_time()
+    async with stream(link, timeout_s=600) as chunks:
+        assert await anext(chunks) == "begun"
+        with pytest.raises(DeadlineExceeded):
+            await anext(chunks)
+    assert trio.current_time() - started_at == pytest.approx(600)
+
+
 # -- greeting and heartbeat ------------------------------------------------------------------------------------------
 
 
