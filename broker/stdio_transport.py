@@ -11,7 +11,6 @@ a server two seconds after they closed its input.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import anyio
@@ -60,18 +59,21 @@ class StdioTransport:
         """Serve until end of file, until the client closes our output, or until `stop` is set."""
         with self._everything:
             async with trio.open_nursery() as loops:
-                with trio.CancelScope() as reading:
-                    loops.start_soon(_cancel_when, stop, reading)
-                    await self._read_and_route(loops)
-                    with trio.move_on_after(self._drain_s):
-                        await self._in_flight.wait_idle()
-                loops.cancel_scope.deadline = trio.current_time() + self._settle_s
-                for inbox in self._inboxes.values():
-                    await inbox.aclose()
-                stop.set()  # releases the watcher, so that the loops are all that is waited for
+                try:
+                    with trio.CancelScope() as reading:
+                        loops.start_soon(_cancel_when, stop, reading)
+                        await self._read_and_route(loops)
+                        with trio.move_on_after(self._drain_s):
+                            await self._in_flight.wait_idle()
+                finally:
+                    loops.cancel_scope.deadline = trio.current_time() + self._settle_s
+                    for inbox in self._inboxes.values():
+                        inbox.close()
+                    stop.set()  # releases the watcher, so that the loops are all that is waited for
 
     async def _read_and_route(self, loops: trio.Nursery) -> None:
-        async for line in self._lines():
+        splitter = LineSplitter(self._max_line_bytes)
+        while (line := await self._maybe_next_line(splitter)) is not None:
             try:
                 if isinstance(line, OversizedLine):
                     raise BadFrame(INVALID_REQUEST, f"Invalid request: a message may have {line.limit_bytes} bytes")
@@ -82,12 +84,14 @@ class StdioTransport:
                 continue
             await self._inbox(era, loops).send(SessionMessage(message))
 
-    async def _lines(self) -> AsyncIterator[bytes | OversizedLine]:
-        splitter = LineSplitter(self._max_line_bytes)
-        while data := await self._wire.receive_some():
+    async def _maybe_next_line(self, splitter: LineSplitter) -> bytes | OversizedLine | None:
+        """Return the next line, or None at end of file."""
+        while (line := splitter.maybe_next_line()) is None:
+            data = await self._wire.receive_some()
+            if not data:
+                return None
             splitter.feed_untrusted(data)
-            while (line := splitter.maybe_next_line()) is not None:
-                yield line
+        return line
 
     def _inbox(self, era: Era, loops: trio.Nursery) -> MemoryObjectSendStream[SessionMessage | Exception]:
         """Return where `era`'s loop reads, starting the loop at its first message."""

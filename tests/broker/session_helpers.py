@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def open_bench(tmp_path: Path, *allowed: str) -> AsyncIterator[Bench]:
+async def open_bench(tmp_path: Path, *allowed: str) -> AsyncGenerator[Bench]:
     """Open a session whose account is the emulator's first one, with a project folder and these notebooks allowed."""
     home, folder = tmp_path / "home", tmp_path / "project"
     home.mkdir(parents=True)

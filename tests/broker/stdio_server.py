@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -48,11 +49,14 @@ async def _call_tool(ctx: Any, params: Any) -> CallToolResult:
     return _text("done")
 
 
+def make_server() -> Server[Any]:
+    return Server("test", version="0", on_list_tools=_list_tools, on_call_tool=_call_tool)
+
+
 async def _main() -> None:
     wire = StdioWire(*claim_stdio())
-    server: Server[Any] = Server("test", version="0", on_list_tools=_list_tools, on_call_tool=_call_tool)
     stop = trio.Event()
-    transport = StdioTransport(server, wire, max_line_bytes=int(os.environ.get("MAX_LINE_BYTES", 8 << 20)))
+    transport = StdioTransport(make_server(), wire)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_stop_on_signal, stop)
         await transport.serve(stop)
@@ -60,8 +64,6 @@ async def _main() -> None:
 
 
 async def _stop_on_signal(stop: trio.Event) -> None:
-    import signal
-
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             stop.set()

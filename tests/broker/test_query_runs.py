@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -53,7 +53,7 @@ class Asker:
 
 
 @asynccontextmanager
-async def open_runs() -> AsyncIterator[QueryRuns]:
+async def open_runs() -> AsyncGenerator[QueryRuns]:
     async with trio.open_nursery() as nursery:
         yield QueryRuns(nursery)
         nursery.cancel_scope.cancel()

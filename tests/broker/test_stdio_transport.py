@@ -13,37 +13,31 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.broker.stdio_peer import INITIALIZE, TEST_SERVER, StdioPeer, stdio_peer
+from tests.broker.stdio_peer import ENVELOPE, INITIALIZE, TEST_SERVER, Peer, child_peer, pipe_peer
+from tests.broker.stdio_server import make_server
 from tests.shared import case_input
 
-ENVELOPE = {
-    "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-}
 
-
-async def assert_alive(peer: StdioPeer) -> None:
+async def assert_alive(peer: Peer) -> None:
     assert (await peer.request("ping", request_id="alive?"))["result"] == {}
 
 
 async def test_c001_input_at_end_of_file_from_the_start_ends_the_server():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.close_input()
         assert await peer.rest() == []
         assert await peer.exit_status() == 0
 
 
 async def test_c001_end_of_file_when_idle_ends_the_server_at_once():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.initialize()
         await peer.close_input()
         assert await peer.exit_status(within_s=1.5) == 0
 
 
 async def test_end_of_file_lets_short_calls_finish_and_cancels_long_ones():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.initialize()
         for request_id, seconds in ((1, 0.2), (2, 60)):
             params = {"name": "sleep", "arguments": {"seconds": seconds}}
@@ -56,7 +50,7 @@ async def test_end_of_file_lets_short_calls_finish_and_cancels_long_ones():
 
 
 async def test_a_whole_session_in_one_write_and_end_of_file_is_answered_in_full():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         call = {
             "jsonrpc": "2.0",
             "id": 5,
@@ -70,7 +64,7 @@ async def test_a_whole_session_in_one_write_and_end_of_file_is_answered_in_full(
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 async def test_signals_cancel_running_calls_answer_them_and_end_cleanly(signum: signal.Signals):
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.initialize()
         params = {"name": "sleep", "arguments": {"seconds": 60}}
         await peer.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
@@ -81,7 +75,7 @@ async def test_signals_cancel_running_calls_answer_them_and_end_cleanly(signum: 
 
 
 async def test_a_client_that_closes_our_output_ends_the_server():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.initialize()
         assert peer.process.stdout is not None
         await peer.process.stdout.aclose()
@@ -90,7 +84,7 @@ async def test_a_client_that_closes_our_output_ends_the_server():
 
 
 async def test_a_client_that_stops_reading_cannot_hold_the_server():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.initialize()
         params = {"name": "big", "arguments": {"size": 2_000_000}}
         await peer.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
@@ -99,7 +93,7 @@ async def test_a_client_that_stops_reading_cannot_hold_the_server():
 
 
 async def test_c002_discover_then_initialize():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.send_raw(case_input("C-002-discover-then-initialize.txt").read_bytes())
         answers = {message["id"]: message for message in [await peer.receive() for _ in range(3)]}
         assert answers["p1"]["result"]["supportedVersions"] == ["2026-07-28"]
@@ -108,7 +102,7 @@ async def test_c002_discover_then_initialize():
 
 
 async def test_c003_a_list_before_the_initialized_notification_is_answered():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         for _ in range(100):
             await peer.send_raw(case_input("C-003-early-list.txt").read_bytes())
             answers = {message["id"]: message for message in [await peer.receive() for _ in range(2)]}
@@ -116,26 +110,26 @@ async def test_c003_a_list_before_the_initialized_notification_is_answered():
 
 
 async def test_c002_both_eras_are_served_in_turn_on_one_pipe():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         for request_id in range(5):
-            stateless = await peer.request("tools/list", ENVELOPE, request_id=f"s{request_id}")
+            stateless = await peer.request("tools/list", {"_meta": ENVELOPE}, request_id=f"s{request_id}")
             assert stateless["result"]["resultType"] == "complete"
             assert "resultType" not in (await peer.request("tools/list", request_id=request_id))["result"]
 
 
 @pytest.mark.parametrize("version", ["2099-01-01", "1.0", ""])
 async def test_c004_an_unknown_version_is_answered_with_one_we_support(version: str):
-    async with stdio_peer() as peer:
-        params = {**INITIALIZE["params"], "protocolVersion": version}  # type: ignore[dict-item]
+    async with pipe_peer(make_server()) as peer:
+        params = {**INITIALIZE["params"], "protocolVersion": version}
         answer = await peer.request("initialize", params)
         assert answer["result"]["protocolVersion"] == "2025-11-25"
         await assert_alive(peer)
 
 
 async def test_c004_a_version_of_the_wrong_type_is_invalid_params():
-    async with stdio_peer() as peer:
-        params = {**INITIALIZE["params"], "protocolVersion": 2025}  # type: ignore[dict-item]
+    async with pipe_peer(make_server()) as peer:
+        params = {**INITIALIZE["params"], "protocolVersion": 2025}
         assert (await peer.request("initialize", params))["error"]["code"] == -32602
         await assert_alive(peer)
 
@@ -144,7 +138,7 @@ async def test_c005_cancellation_races_never_give_two_answers():
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
     call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "sleep", "arguments": {"seconds": 30}}}
     quick = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "q"}}}
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         await peer.send({**cancel, "params": {"requestId": 404}})  # (a) never sent
         await peer.send({**call, "id": 1}, {**cancel, "params": {"requestId": 1}})  # (b) in one write
@@ -153,21 +147,19 @@ async def test_c005_cancellation_races_never_give_two_answers():
         await peer.send({**cancel, "params": {"requestId": 2}})  # (d) after the answer
         await peer.send({**quick, "id": 1})  # the cancelled id is free again
         answered.append(await peer.receive())
-        await assert_alive(peer)
         assert [message["id"] for message in answered] == [2, 1]
-        await peer.close_input()
-        assert await peer.rest() == []
+        await assert_alive(peer)  # and nothing else came before its answer
 
 
 async def test_c006_crlf_and_blank_lines():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.send_raw(bytes.fromhex(case_input("C-006-crlf.hex").read_text()))
         assert {message["id"] for message in [await peer.receive(), await peer.receive()]} == {1, 2}
         assert b"\r" not in peer.raw_output
 
 
 async def test_c007_line_separators_are_content_on_the_way_in_and_escaped_on_the_way_out():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         text = "first\u2028second\u2029third\u0085end"
         line = {
@@ -182,7 +174,7 @@ async def test_c007_line_separators_are_content_on_the_way_in_and_escaped_on_the
 
 
 async def test_c008_a_large_message_in_small_pieces_and_in_one_write():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         params = {"name": "echo", "arguments": {"text": "x" * (3 << 20)}}
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode() + b"\n"
@@ -193,13 +185,13 @@ async def test_c008_a_large_message_in_small_pieces_and_in_one_write():
         await assert_alive(peer)
 
 
-async def _send_in_pieces(peer: StdioPeer, data: bytes, piece_bytes: int) -> None:
+async def _send_in_pieces(peer: Peer, data: bytes, piece_bytes: int) -> None:
     for start in range(0, len(data), piece_bytes):
         await peer.send_raw(data[start : start + piece_bytes])
 
 
 async def test_c008_an_oversized_line_is_answered_and_the_next_one_served():
-    async with stdio_peer(environ={"MAX_LINE_BYTES": "100000"}) as peer:
+    async with pipe_peer(make_server(), max_line_bytes=100_000) as peer:
         await peer.initialize()
         await peer.send_raw(b"x" * 1_000_000 + b"\n")
         refusal = await peer.receive()
@@ -210,7 +202,7 @@ async def test_c008_an_oversized_line_is_answered_and_the_next_one_served():
 
 
 async def test_c009_stray_prints_and_children_reach_neither_side_of_the_wire():
-    async with stdio_peer(stderr=subprocess.PIPE) as peer:
+    async with child_peer(stderr=subprocess.PIPE) as peer:
         await peer.initialize()
         assert (await peer.call("print"))["result"]["content"][0]["text"] == "child ended with 0"
         await peer.close_input()
@@ -223,7 +215,7 @@ async def test_c009_stray_prints_and_children_reach_neither_side_of_the_wire():
 
 
 async def test_c010_every_shape_is_answered_and_the_server_lives():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         await peer.send_raw(case_input("C-010-shapes.txt").read_bytes())
         answers = [await peer.receive() for _ in range(10)]
@@ -233,7 +225,7 @@ async def test_c010_every_shape_is_answered_and_the_server_lives():
 
 
 async def test_c011_unusual_ids_come_back_with_value_and_type():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         ids = [0, "", "0", -1, 9007199254740991, "é"]
         await peer.send(*({"jsonrpc": "2.0", "id": request_id, "method": "ping"} for request_id in ids))
@@ -243,7 +235,7 @@ async def test_c011_unusual_ids_come_back_with_value_and_type():
 
 @pytest.mark.parametrize("token", [0, "", "t1"])
 async def test_c011_progress_carries_the_token_rises_and_stops_before_the_answer(token: int | str):
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         params = {"name": "progress", "arguments": {}, "_meta": {"progressToken": token}}
         await peer.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
@@ -254,7 +246,7 @@ async def test_c011_progress_carries_the_token_rises_and_stops_before_the_answer
 
 
 async def test_a_request_id_in_flight_is_refused_and_the_first_call_still_answered():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         params = {"name": "sleep", "arguments": {"seconds": 0.3}}
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -264,14 +256,14 @@ async def test_a_request_id_in_flight_is_refused_and_the_first_call_still_answer
 
 
 async def test_a_lone_surrogate_in_a_result_fails_that_call_only():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         assert (await peer.call("lone_surrogate"))["error"]["code"] == -32603
         await assert_alive(peer)
 
 
 async def test_the_read_loop_stays_free_while_calls_run():
-    async with stdio_peer() as peer:
+    async with pipe_peer(make_server()) as peer:
         await peer.initialize()
         params = {"name": "sleep", "arguments": {"seconds": 30}}
         await peer.send(*({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params} for n in range(50)))
@@ -307,7 +299,7 @@ async def test_c034_a_shared_terminal_stays_blocking(signum: signal.Signals | No
 
 
 async def test_c001_an_idle_server_uses_no_processor_time():
-    async with stdio_peer() as peer:
+    async with child_peer() as peer:
         await peer.initialize()
         before = _cpu_ticks(peer.process.pid)
         start = time.monotonic()
