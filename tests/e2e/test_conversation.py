@@ -9,7 +9,7 @@ from harness.chain import open_chain
 from harness.control import Control
 from harness.emulator.seed import DEMO_QUESTION
 from harness.mcp_client import SERVE_COMMAND, open_client
-from tests.e2e.test_tools import select, succeed
+from tests.e2e.tool_calls import select, succeed
 
 pytestmark = pytest.mark.browser
 

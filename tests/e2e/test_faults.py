@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from harness.emulator.seed import DEMO_QUESTION, LIGHTHOUSE_ID, TRAMS_ID
-from tests.e2e.test_tools import call, fail, select, succeed
+from tests.e2e.tool_calls import call, fail, select, succeed
 
 pytestmark = pytest.mark.browser
 
