@@ -8,6 +8,7 @@ are imported when a tool is first called. The process ends by `os._exit`: interp
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -59,7 +60,10 @@ def _import_quickly() -> None:
     plugins_were = os.environ.get("PYDANTIC_DISABLE_PLUGINS")
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     try:
-        import broker.mcp_server  # pyright: ignore[reportUnusedImport]  # noqa: F401
+        # Everything that answers `initialize` and `tools/list`, and nothing that only a call needs.
+        importlib.import_module("broker.mcp_server")
+        importlib.import_module("broker.stdio_transport")
+        importlib.import_module("broker.tools")
     finally:
         if plugins_were is None:
             del os.environ["PYDANTIC_DISABLE_PLUGINS"]
