@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 import orjson
-from attrs import field, frozen
+from attrs import frozen
 
 from broker.errors import InvalidArgument
 
 VERSION: Final = 1
 MAX_CURSOR_CHARS: Final = 512
 
-Row = TypeVar("Row")
+Item = TypeVar("Item")
+Row = dict[str, object]
 
 
-@frozen(order=True)
-class RowKey:
+class RowKey(NamedTuple):
     """Where a row stands. `created_us` is microseconds since the epoch; a row without a time comes first."""
 
     created_us: int
@@ -36,46 +37,54 @@ class RowKey:
 
 
 @frozen
-class Page(Generic[Row]):
-    """Some rows and, unless these are the last, the cursor for the next ones."""
+class Page:
+    """Some rows as they are shown and, unless these are the last, the cursor for the next ones."""
 
-    rows: tuple[Row, ...]
+    rows: list[Row]
     total_count: int
-    next_cursor: str | None = field(default=None)
+    next_cursor: str | None
+
+    def as_json(self, name: str) -> Row:
+        """Return the members of a result: the rows under `name`, `total_count`, and `next_cursor` if there are more."""
+        members: Row = {name: self.rows, "total_count": self.total_count}
+        return members if self.next_cursor is None else {**members, "next_cursor": self.next_cursor}
 
 
 def paginate(
-    rows: Sequence[Row],
-    key_of: Callable[[Row], RowKey],
+    items: Sequence[Item],
+    key_of: Callable[[Item], RowKey],
+    show: Callable[[Item], Row],
     *,
     tool: str,
     scope: str,
     cursor: str | None,
     page_size: int,
     max_chars: int,
-    chars_of: Callable[[Row], int],
-) -> Page[Row]:
-    """Return the page after `cursor`: at most `page_size` rows and about `max_chars` characters, but at least one row.
+) -> Page:
+    """Return the page after `cursor`: at most `page_size` rows and about `max_chars` of JSON, but at least one row.
 
     Raises:
         InvalidArgument: the cursor is not one that `tool` gave out for `scope` (a notebook id, or empty).
     """
-    ordered = sorted(rows, key=key_of)
+    rest = sorted(((key_of(item), item) for item in items), key=_key)
     if cursor is not None:
         last = decode_cursor(cursor, tool=tool, scope=scope)
-        rest = [row for row in ordered if key_of(row) > last]
-    else:
-        rest = ordered
-    shown: list[Row] = []
+        rest = rest[bisect_right(rest, last, key=_key) :]
+    rows: list[Row] = []
     chars = 0
-    for row in rest[:page_size]:
-        chars += chars_of(row)
-        if shown and chars > max_chars:
+    for _, item in rest[:page_size]:
+        row = show(item)
+        chars += len(orjson.dumps(row))
+        if rows and chars > max_chars:
             break
-        shown.append(row)
-    is_last = len(shown) == len(rest)
-    next_cursor = None if is_last else encode_cursor(key_of(shown[-1]), tool=tool, scope=scope)
-    return Page(tuple(shown), len(ordered), next_cursor)
+        rows.append(row)
+    is_last = len(rows) == len(rest)
+    next_cursor = None if is_last else encode_cursor(rest[len(rows) - 1][0], tool=tool, scope=scope)
+    return Page(rows, len(items), next_cursor)
+
+
+def _key(keyed: tuple[RowKey, object]) -> RowKey:
+    return keyed[0]
 
 
 def encode_cursor(last: RowKey, *, tool: str, scope: str) -> str:

@@ -55,11 +55,11 @@ _STRICT_RULES: Final = (
     ),
 )
 
-# One cheap look decides whether the content rules have to run at all. Invariant: it finds whatever they would.
-_CONTENT_HINT: Final = re.compile(
-    r"SNlM0e|FdrFJe|WZsZ1e|(?::|%3A)\d{13}|__(?:Secure|Host)-|(?:SID|SIDTS|SIDCC|NID)=|upload_id="
-    r"|[\w-]{16}/[\w-]{17}|(?i:bearer|sapisidhash)\s"
-)
+# What every content rule needs to match. Plain words and patterns with a plain beginning: one pattern for all of it
+# takes 40 times as long (11 ms for a page of 50 sources, measured).
+_WORDS: Final = ("SNlM0e", "FdrFJe", "WZsZ1e", "__Secure-", "__Host-", "SID=", "SIDTS=", "SIDCC=", "NID=", "upload_id=")
+_WORDS_IN_ANY_CASE: Final = ("bearer", "sapisidhash")
+_SHAPES: Final = tuple(map(re.compile, (r":\d{13}", r"%3A\d{13}", r"/[\w-]{17}")))
 
 
 def scrub_text(text: str) -> str:
@@ -76,7 +76,10 @@ def scrub_content(text: str) -> str:
 
 def may_hold_secret(text: str) -> bool:
     """Tell cheaply whether `scrub_content` could change `text`, or any text inside the JSON document `text`."""
-    return _CONTENT_HINT.search(text) is not None
+    if any(word in text for word in _WORDS) or any(shape.search(text) for shape in _SHAPES):
+        return True
+    lowered = text.lower()
+    return any(word in lowered for word in _WORDS_IN_ANY_CASE)
 
 
 def scrub_json(value: object, scrub: Callable[[str], str]) -> object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import orjson
 import trio
 from attrs import frozen
 
@@ -126,25 +125,21 @@ async def handle(arguments: Arguments, call: ToolCall) -> dict[str, object]:
     page = paginate(
         entries,
         lambda entry: entry.key,
+        Entry.as_row,
         tool=TOOL.name,
         scope="",
         cursor=arguments.cursor,
         page_size=arguments.page_size,
         max_chars=MAX_LIST_CHARS,
-        chars_of=lambda entry: len(orjson.dumps(entry.as_row())),
     )
     project = await trio.to_thread.run_sync((await session.project()).read_untrusted)
-    result: dict[str, object] = {
+    return {
         "user_prompt": _user_prompt(session, entries, permission, project),
         "session": _session_row(session),
         "project_config": _project_row(project, permission),
-        "notebooks": [entry.as_row() for entry in page.rows],
-        "total_count": page.total_count,
+        **page.as_json("notebooks"),
         "content_note": CONTENT_NOTE,
     }
-    if page.next_cursor is not None:
-        result["next_cursor"] = page.next_cursor
-    return result
 
 
 def _session_row(session: Session) -> Row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import orjson
 from attrs import frozen
 
 from broker.catalog import Hints, Tool
@@ -52,22 +51,14 @@ async def handle(arguments: Arguments, call: ToolCall) -> dict[str, object]:
     page = paginate(
         notebook.sources,
         lambda source: RowKey.of(source.created_at, source.id),
+        source_row,
         tool=TOOL.name,
         scope=locked.id,
         cursor=arguments.cursor,
         page_size=arguments.page_size,
         max_chars=MAX_LIST_CHARS,
-        chars_of=lambda source: len(orjson.dumps(source_row(source))),
     )
-    result: dict[str, object] = {
-        "notebook_id": locked.id,
-        "sources": [source_row(source) for source in page.rows],
-        "total_count": page.total_count,
-        "content_note": CONTENT_NOTE,
-    }
-    if page.next_cursor is not None:
-        result["next_cursor"] = page.next_cursor
-    return result
+    return {"notebook_id": locked.id, **page.as_json("sources"), "content_note": CONTENT_NOTE}
 
 
 TOOL: Final = Tool(

@@ -16,26 +16,27 @@ def rows(count: int) -> list[Row]:
     return [(None if n % 7 == 0 else START + timedelta(minutes=n // 3), f"id-{n:04}") for n in range(count)]
 
 
-def page_of(all_rows: list[Row], cursor: str | None, size: int, max_chars: int = 10**9) -> Page[Row]:
+def page_of(all_rows: list[Row], cursor: str | None, size: int, max_chars: int = 10**9) -> Page:
     return paginate(
         all_rows,
         lambda row: RowKey.of(*row),
+        lambda row: {"id": row[1], "padding": "x" * 70},  # 100 characters of JSON
         tool="list_sources",
         scope="nb",
         cursor=cursor,
         page_size=size,
         max_chars=max_chars,
-        chars_of=lambda row: 100,
     )
 
 
-def walk(all_rows: list[Row], size: int, max_chars: int = 10**9) -> list[list[Row]]:
-    pages: list[list[Row]] = []
+def walk(all_rows: list[Row], size: int, max_chars: int = 10**9) -> list[list[object]]:
+    """Return the ids of each page."""
+    pages: list[list[object]] = []
     cursor: str | None = None
     while True:
         page = page_of(all_rows, cursor, size, max_chars)
         assert page.total_count == len(all_rows)
-        pages.append(list(page.rows))
+        pages.append([row["id"] for row in page.rows])
         cursor = page.next_cursor
         if cursor is None:
             return pages
@@ -46,7 +47,9 @@ def walk(all_rows: list[Row], size: int, max_chars: int = 10**9) -> list[list[Ro
 def test_c061_the_union_of_the_pages_is_the_whole_list(count: int, size: int):
     everything = rows(count)
     pages = walk(everything, size)
-    assert sorted(row for page in pages for row in map(repr, page)) == sorted(map(repr, everything))
+    assert [row_id for page in pages for row_id in page] == [
+        row[1] for row in sorted(everything, key=lambda row: RowKey.of(*row))
+    ]
     assert all(pages) or pages == [[]]
     assert len(pages) == max(1, -(-count // size))
 
@@ -57,15 +60,14 @@ def test_c016_a_list_that_changes_meanwhile_shows_no_row_twice(count: int, size:
     first = page_of(before, None, size)
     after = [row for index, row in enumerate(before) if index != removed]
     after.append((START + timedelta(minutes=added_minutes), "id-new"))
-    shown = list(first.rows)
+    shown = [row["id"] for row in first.rows]
     cursor = first.next_cursor
     while cursor is not None:
         page = page_of(after, cursor, size)
-        shown += page.rows
+        shown += [row["id"] for row in page.rows]
         cursor = page.next_cursor
     assert len(shown) == len(set(shown))
-    kept = set(before) & set(after)
-    assert kept <= set(shown)
+    assert {row[1] for row in set(before) & set(after)} <= set(shown)
 
 
 def test_a_page_that_would_be_too_long_is_shorter_but_never_empty():
