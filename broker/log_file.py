@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
+import select
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from broker.scrubber import scrub_text
+from broker.stdio_wire import PIPE_WRITE_BYTES
 
 LOG_NAME: Final = "broker.log"
 MAX_LOG_BYTES: Final = 5 * 1024 * 1024
@@ -39,22 +41,30 @@ class JsonLine(logging.Formatter):
         return json.dumps(fields, ensure_ascii=False)
 
 
-class ShortLine(logging.Formatter):
-    """Formats a record as one plain line for people; the details are in the file."""
+class ScreenHandler(logging.Handler):
+    """Writes one plain line for people to a descriptor, or nothing when nobody reads it: logging must never block."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        return f"notebook-gateway: {record.levelname.lower()}: {scrub_text(record.getMessage()[:MAX_RECORD_CHARS])}"
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(logging.WARNING)
+        self._descriptor = descriptor
+        self._writable = select.poll()
+        self._writable.register(descriptor, select.POLLOUT)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = scrub_text(record.getMessage()).replace("\n", " ")
+        line = f"notebook-gateway: {record.levelname.lower()}: {text}".encode(errors="backslashreplace")
+        # A client that never reads our standard error fills the pipe after 64 KiB (C-034).
+        if self._writable.poll(0) == [(self._descriptor, select.POLLOUT)]:
+            with suppress(OSError):
+                os.write(self._descriptor, line[: PIPE_WRITE_BYTES - 1] + b"\n")
 
 
 def set_up_logging(folder: Path) -> None:
     """Send records to `folder`, warnings also to standard error. A folder that cannot be written is no obstacle."""
     root = logging.getLogger()
     root.setLevel(logging.INFO)
-    screen = logging.StreamHandler(sys.stderr)
-    screen.setLevel(logging.WARNING)
-    screen.setFormatter(ShortLine())
-    root.addHandler(screen)
-    logging.raiseExceptions = False  # a full or closed standard error must not become our fault
+    root.addHandler(ScreenHandler(2))
+    logging.raiseExceptions = False  # a full disk must not become our fault
     try:
         file = logging.FileHandler(_fresh_log(folder), encoding="utf-8", errors="backslashreplace")
     except OSError as error:

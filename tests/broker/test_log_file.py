@@ -1,12 +1,13 @@
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from broker import log_file
-from broker.log_file import LOG_NAME, set_up_logging
+from broker.log_file import LOG_NAME, ScreenHandler, set_up_logging
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def root_logger_is_restored() -> Iterator[None]:
 
 
 def test_records_go_to_a_private_file_and_only_warnings_to_the_screen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
     set_up_logging(tmp_path / "logs")
     logging.getLogger("broker.x").info("quiet", extra={"traceparent": "00-a"})
@@ -33,7 +34,7 @@ def test_records_go_to_a_private_file_and_only_warnings_to_the_screen(
     assert [line["message"] for line in lines] == ["quiet", "loud SID=[removed]"]
     assert lines[0]["traceparent"] == "00-a"
     assert path.stat().st_mode & 0o777 == 0o600
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
     assert captured.out == ""
     assert captured.err == "notebook-gateway: warning: loud SID=[removed]\n"
 
@@ -46,13 +47,26 @@ def test_a_log_that_has_grown_too_large_makes_room(tmp_path: Path, monkeypatch: 
     assert (tmp_path / LOG_NAME).read_text() == ""
 
 
-def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     (tmp_path / "logs").write_text("a file in its place")
     set_up_logging(tmp_path / "logs")
-    assert "no log file" in capsys.readouterr().err
+    assert "no log file" in capfd.readouterr().err
 
 
 def test_text_that_is_not_unicode_is_written_escaped(tmp_path: Path):
     set_up_logging(tmp_path)
     logging.getLogger("broker").info("half a pair: \ud800")
     assert json.loads((tmp_path / LOG_NAME).read_text())["message"].startswith("half a pair: ")
+
+
+def test_c034_a_standard_error_that_nobody_reads_holds_nobody_up():
+    read_fd, write_fd = os.pipe()
+    handler = ScreenHandler(write_fd)
+    record = logging.LogRecord("x", logging.WARNING, __file__, 1, "y" * 1000, (), None)
+    for _ in range(500):
+        handler.emit(record)
+    assert os.get_blocking(write_fd)
+    assert os.read(read_fd, 2000).startswith(b"notebook-gateway: warning: yyy")
+    os.close(read_fd)
+    handler.emit(record)
+    os.close(write_fd)
