@@ -128,8 +128,9 @@ async def _paced(
     turn: tuple[Conversation, Turn, Turn] | None,
 ) -> AsyncIterator[bytes]:
     piece = writer.start()
-    for row in rows:
-        await trio.sleep(delay_s)
+    for number, row in enumerate(rows):
+        if number:
+            await trio.sleep(delay_s)
         yield (piece + writer.chunk([row])).encode()
         piece = ""
     if turn is not None:

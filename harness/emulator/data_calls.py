@@ -135,16 +135,16 @@ async def _arrive(
     entry.params = call.params
     hits = service.faults.take(entry.target, entry.account)
     entry.faults = [fault.kind for fault in hits]
-    arrival_effects = [fault.effect for fault in hits]
-    refusal = await _fault_refusal(arrival_effects, request)
+    effects = [fault.effect for fault in hits]
+    refusal = await _fault_refusal(effects, request)
     if refusal is None and account is not None:
         refusal = _check(service, entry, call, account, request)
-    if account is None:
-        refusal = refusal or _refusal(401, "no session")
-    entry.status = 200 if refusal is None else refusal.status_code
-    if refusal is not None or account is None:
-        return refusal or _refusal(401, "no session")
-    return Arrival(call, account, arrival_effects)
+    if refusal is None and account is not None:
+        entry.status = 200
+        return Arrival(call, account, effects)
+    refusal = refusal or _refusal(401, "no session")
+    entry.status = refusal.status_code
+    return refusal
 
 
 async def _fault_refusal(effects: list[faults.Effect], request: Request) -> Response | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -45,7 +45,7 @@ class Reply:
 @asynccontextmanager
 async def exchange(
     stream: trio.abc.Stream, method: str, target: str, headers: list[tuple[str, str]], body: bytes
-) -> AsyncIterator[tuple[h11.Response, AsyncIterator[bytes]]]:
+) -> AsyncIterator[tuple[h11.Response, AsyncGenerator[bytes]]]:
     """Send one request and give the response with its body as it arrives; a cut body ends in RemoteProtocolError."""
     connection = h11.Connection(h11.CLIENT)
     fields = [*headers, ("content-length", str(len(body)))]
@@ -63,7 +63,7 @@ async def exchange(
             connection.receive_data(bytes(data))
         return event
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def pieces() -> AsyncGenerator[bytes]:
         while not isinstance(event := await next_event(), h11.EndOfMessage):
             yield bytes(event.data)
 
