@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Final, TypeVar
 
 import trio
@@ -95,7 +95,7 @@ def retrieve(state: ServiceState, question: Question) -> list[CitedPassage]:
 
 def open_stream(
     state: ServiceState, account: Account, params: list[Json], effects: Sequence[faults.Effect], serial: int
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Check the request now, and return the pieces of the answer's body, each ready when it is produced.
 
     Raises:
@@ -126,7 +126,7 @@ async def _paced(
     delay_s: float,
     serial: int,
     turn: tuple[Conversation, Turn, Turn] | None,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     piece = writer.start()
     for number, row in enumerate(rows):
         if number:

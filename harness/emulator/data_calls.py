@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Final, TypeVar
 
 import trio
@@ -103,7 +103,7 @@ async def generate(service: Service, request: Request) -> Response:
     return _answer(arrival, pieces)
 
 
-def _answer(arrival: Arrival, pieces: AsyncIterator[bytes]) -> Response:
+def _answer(arrival: Arrival, pieces: AsyncGenerator[bytes]) -> Response:
     return PacedResponse(pieces, headers=_HEADERS, cut=arrival.effect(faults.Disconnect))
 
 

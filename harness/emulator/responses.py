@@ -6,7 +6,8 @@ thing for HTTP/2 (the stream would stay open for ever), which is why ``server`` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -19,7 +20,7 @@ class PacedResponse(Response):
 
     def __init__(
         self,
-        pieces: AsyncIterable[bytes],
+        pieces: AsyncGenerator[bytes],
         *,
         status_code: int = 200,
         headers: Mapping[str, str] | None = None,
@@ -33,12 +34,13 @@ class PacedResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         left = None if self._cut is None else self._cut.bytes
-        async for piece in self._pieces:
-            if left is not None and len(piece) >= left:
-                await send({"type": "http.response.body", "body": piece[:left], "more_body": True})
-                break
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            left = None if left is None else left - len(piece)
+        async with aclosing(self._pieces) as pieces:
+            async for piece in pieces:
+                if left is not None and len(piece) >= left:
+                    await send({"type": "http.response.body", "body": piece[:left], "more_body": True})
+                    break
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                left = None if left is None else left - len(piece)
         if self._cut is None:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         elif self._cut.stall:
@@ -59,5 +61,5 @@ async def answer_lifespan(receive: Receive, send: Send) -> None:
             return
 
 
-async def one_piece(data: bytes) -> AsyncIterator[bytes]:
+async def one_piece(data: bytes) -> AsyncGenerator[bytes]:
     yield data
