@@ -21,6 +21,7 @@ import trio
 
 from cdp.errors import LaunchFailed
 from cdp.finder import Browser
+from cdp.pipe import PipeEnds, PipeTransport, open_pipe_ends
 from cdp.port_file import FILE_NAME, maybe_cdp_url
 from cdp.processes import MARK_VARIABLE, end_members
 
@@ -41,6 +42,7 @@ class Launched:
     cdp_url: str
     user_data_dir: Path
     process: trio.Process
+    pipe: PipeTransport | None = None
 
     @property
     def has_exited(self) -> bool:
@@ -54,15 +56,16 @@ async def launch(
     *,
     user_data_dir: Path,
     args: Sequence[str] = (),
+    pipe: bool = False,
     environ: Mapping[str, str] = os.environ,
     start_timeout_s: float = START_TIMEOUT_S,
     shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
 ) -> AsyncGenerator[Launched]:
     """Start `browser` on `user_data_dir`, wait until its debugging port listens, and end it with the block.
 
-    The end is SIGTERM, `shutdown_timeout_s` for the browser to write its profile (0 is right for a profile that is
-    thrown away), then SIGKILL for whatever is left. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS of `environ` are
-    appended.
+    With `pipe` there is a debugging pipe beside the port, and the browser ends when we do, however we end. The end is
+    the end of the pipe or SIGTERM, then `shutdown_timeout_s` for the browser to write its profile, then SIGKILL for
+    whatever is left. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS of `environ` are appended.
 
     Raises:
         LaunchFailed: it ended, or opened no port within `start_timeout_s`. The message holds what it printed last.
@@ -77,23 +80,39 @@ async def launch(
     ]
     mark = secrets.token_hex(8)
     log = user_data_dir / LOG_NAME
+    ends = open_pipe_ends() if pipe else None
+    if ends is not None:
+        command = ends.command([command[0], "--remote-debugging-pipe", *command[1:]])
+    try:
+        process = await _start(command, ends, log, {**environ, MARK_VARIABLE: mark})
+        transport = None if ends is None else ends.transport
+        try:
+            cdp_url = await _wait_for_port(process, port_file, log, start_timeout_s)
+            yield Launched(process.pid, cdp_url, user_data_dir, process, transport)
+        finally:
+            await _end(process, transport, mark, shutdown_timeout_s)
+    finally:
+        if ends is not None:
+            await ends.transport.aclose()
+
+
+async def _start(command: list[str], ends: PipeEnds | None, log: Path, environ: dict[str, str]) -> trio.Process:
     with _output_file(log) as output:
         try:
-            process = await trio.lowlevel.open_process(
+            return await trio.lowlevel.open_process(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env={**environ, MARK_VARIABLE: mark},
+                pass_fds=() if ends is None else (ends.browser_reads, ends.browser_writes),
+                env=environ,
             )
         except OSError as error:
-            raise LaunchFailed(f"{browser.path} cannot be started: {error.strerror}") from None
-    try:
-        cdp_url = await _wait_for_port(process, port_file, log, start_timeout_s)
-        yield Launched(process.pid, cdp_url, user_data_dir, process)
-    finally:
-        await _end(process, mark, shutdown_timeout_s)
+            raise LaunchFailed(f"{command[0]} cannot be started: {error.strerror}") from None
+        finally:
+            if ends is not None:
+                ends.close_browser_ends()
 
 
 async def _wait_for_port(process: trio.Process, port_file: Path, log: Path, timeout_s: float) -> str:
@@ -110,10 +129,13 @@ async def _wait_for_port(process: trio.Process, port_file: Path, log: Path, time
     raise LaunchFailed(f"the browser opened no debugging port within {timeout_s:g} s{_said(log)}")
 
 
-async def _end(process: trio.Process, mark: str, shutdown_timeout_s: float) -> None:
+async def _end(process: trio.Process, transport: PipeTransport | None, mark: str, shutdown_timeout_s: float) -> None:
     with trio.CancelScope(shield=True):  # each wait in here has a deadline of its own
         if shutdown_timeout_s > 0:
-            process.terminate()
+            if transport is None:
+                process.terminate()
+            else:
+                await transport.aclose()
             with trio.move_on_after(shutdown_timeout_s):
                 await process.wait()
         if process.poll() is None:

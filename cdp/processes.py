@@ -23,9 +23,10 @@ END_TIMEOUT_S: Final = 2.0
 
 
 def members(session: int, mark: str) -> list[int]:
-    """Return the processes that are in `session` or carry `mark` in their environment, zombies included.
+    """Return the living processes that are in `session` or carry `mark` in their environment.
 
-    Reads /proc, so it is empty on other systems; there the process group is all that can be ended.
+    Zombies are not among them: they have ended, and process 1 may take a second to reap its own (measured). Reads
+    /proc, so it is empty on other systems; there the process group is all that can be ended.
     """
     if not sys.platform.startswith("linux"):
         return []
@@ -66,8 +67,9 @@ def _session_of(pid: int) -> int | None:
     try:
         stat = Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace")
         # pid (comm) state ppid pgrp session …; comm can hold anything, so count from its last parenthesis.
-        return int(stat[stat.rindex(")") + 2 :].split()[3])
-    except (OSError, ValueError, IndexError):
+        state, _, _, session = stat[stat.rindex(")") + 2 :].split()[:4]
+        return None if state in ("Z", "X") else int(session)
+    except (OSError, ValueError):
         return None  # ended while we looked
 
 

@@ -20,7 +20,7 @@ from typing import Final
 import attrs
 import trio
 
-from cdp.connection import Connection, open_connection
+from cdp.connection import Connection, run_connection
 from cdp.errors import CallFailed, CdpError
 from cdp.finder import find_browser
 from cdp.launcher import Launched, launch
@@ -37,6 +37,9 @@ from native_host.registration import write_host_manifest, write_launcher
 
 HOP_TIMEOUT_S: Final = 20.0
 """Far more than any hop takes (all of them together: under 4 s on two cores), so only a broken hop meets it."""
+BROWSER_END_TIMEOUT_S: Final = 1.0
+"""The profile is thrown away, so nothing is lost when a browser that takes longer is killed."""
+
 OnHop = Callable[[str, float], None]
 
 
@@ -105,6 +108,7 @@ class Chain:
 @asynccontextmanager
 async def open_chain(
     *,
+    home: Path | None = None,
     account: str | None = None,
     notebooks: Sequence[str] | str = DEFAULT_ALLOWED,
     signed_in: Sequence[int] = (0, 1),
@@ -115,6 +119,7 @@ async def open_chain(
     """Bring the chain up, hop by hop, and take it down with the block.
 
     Args:
+        home: an empty home folder that the caller removes afterwards; one of the chain's own if None.
         account: the configured account; the emulator's default one if None.
         notebooks: what both allowlists allow: ids, or "*" for all.
         signed_in: which of the emulator's accounts the browser is signed in to, in `authuser` order.
@@ -127,7 +132,7 @@ async def open_chain(
     """
     report = on_hop or _ignore
     async with AsyncExitStack() as stack:
-        home = stack.enter_context(temporary_home())
+        home = home or stack.enter_context(temporary_home())
         with _hop("emulator", report):
             emulator = await stack.enter_async_context(serve(folder=_made(home / "emulator")))
         account = account or emulator.default_account
@@ -140,11 +145,15 @@ async def open_chain(
                     find_browser(environ),
                     user_data_dir=profile,
                     args=headless.browser_arguments(emulator.address, emulator.spki_sha256_b64),
+                    # Branded Chrome takes an unpacked extension over the pipe only; and a chain that is killed
+                    # takes its browser along.
+                    pipe=True,
                     environ=headless.browser_environment(home, environ),
-                    shutdown_timeout_s=0,
+                    shutdown_timeout_s=BROWSER_END_TIMEOUT_S,
                 )
             )
-            connection = await stack.enter_async_context(open_connection(launched.cdp_url))
+            assert launched.pipe is not None
+            connection = await stack.enter_async_context(run_connection(launched.pipe))
         with _hop("sign-in", report, HOP_TIMEOUT_S):
             await connection.call("Storage.setCookies", {"cookies": emulator.cookies_for(signed_in)})
         with _hop("extension", report, HOP_TIMEOUT_S):
