@@ -62,6 +62,8 @@ class McpClient:
         self.received: list[JsonObject] = []
         """Every message the server sent, in order; tests look here for what must not be there."""
         self.stderr_lines: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
+        self.greeted = trio.Event()
+        """Set once `initialize` has been answered."""
         self._next_id = 0
         self._waiting: dict[int | str, _Waiting] = {}
         self._on_progress: dict[int | str, OnProgress] = {}
@@ -77,6 +79,7 @@ class McpClient:
         params = {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT_INFO}
         result = await self.request("initialize", params)
         await self.notify("notifications/initialized")
+        self.greeted.set()
         return result
 
     async def call_tool(

@@ -21,7 +21,9 @@ def running_chain() -> Generator[dict[str, Any]]:
     Raises:
         ChainFailed: it did not come up; its own words are on standard error.
     """
-    process = subprocess.Popen([sys.executable, "-P", "-m", "harness.up"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "harness.up"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     with process:

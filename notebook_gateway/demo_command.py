@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 import trio
@@ -17,6 +17,10 @@ from attrs import define, field
 
 from cdp.errors import CdpError
 from harness.errors import ChainFailed
+from native_host.paths import HOME_VARIABLE
+
+if TYPE_CHECKING:
+    from harness.mcp_client import McpClient
 
 START_DEADLINE_S = 60.0
 """A first start on a slow machine; a warm one takes a few seconds."""
@@ -82,7 +86,7 @@ def demo(as_json: bool) -> None:
     report = Report()
     show: Show = SilentView() if as_json else PeopleView()
     try:
-        trio.run(run_demo, report, show)
+        trio.run(Demo(report, show).run)
     except* (DemoFailed, ChainFailed, CdpError) as group:
         report.error = _error_of(_first_leaf(group))
     if as_json:
@@ -107,49 +111,72 @@ def _error_of(error: BaseException) -> dict[str, Any]:
     return {"code": "COMPANION_OFFLINE", "message": str(error), "retryable": True, "hint": hint}
 
 
-async def run_demo(report: Report, show: Show) -> None:
-    """Bring the chain up, then list, select and ask, filling `report` on the way.
+@define
+class Demo:
+    """One run: brings everything up, then lists, selects and asks, filling `report` on the way."""
 
-    Raises: DemoFailed (in a group) when a tool refuses; harness errors when the chain does not come up.
-    """
-    from harness.chain import open_chain
-    from harness.emulator import DEMO_NOTEBOOK_ID, DEMO_QUESTION
-    from harness.mcp_client import SERVE_COMMAND, open_client
+    report: Report
+    show: Show
 
-    def hop(name: str, ms: float) -> None:
-        report.hops.append({"name": name, "ms": round(ms, 1)})
-        show.hop(name, ms)
+    async def run(self) -> None:
+        """Run it.
 
-    async with open_chain(on_hop=hop) as chain:
+        Raises: DemoFailed (in a group) when a tool refuses; harness errors when the chain does not come up.
+        """
+        from harness.chain import open_chain
+        from harness.home import temporary_home
+        from harness.mcp_client import SERVE_COMMAND, open_client
+
+        with temporary_home() as home:
+            env = {HOME_VARIABLE: str(home)}
+            async with open_client(SERVE_COMMAND, env=env) as client, trio.open_nursery() as nursery:
+                # The broker imports for as long as a browser takes to start, and needs none to be greeted.
+                nursery.start_soon(self._greet, client)
+                async with open_chain(home=home, on_hop=self._hop):
+                    await self._converse(client)
+
+    def _hop(self, name: str, ms: float) -> None:
+        self.report.hops.append({"name": name, "ms": round(ms, 1)})
+        self.show.hop(name, ms)
+
+    async def _greet(self, client: McpClient) -> None:
         started = time.perf_counter()
-        async with open_client(SERVE_COMMAND, env=chain.env) as client:
-            with trio.fail_after(START_DEADLINE_S):
-                await client.initialize()
-            hop("broker", (time.perf_counter() - started) * 1e3)
+        with trio.fail_after(START_DEADLINE_S):
+            await client.initialize()
+        self._hop("broker", (time.perf_counter() - started) * 1e3)
 
-            async def call(tool: str, arguments: dict[str, Any], timeout_s: float = START_DEADLINE_S) -> dict[str, Any]:
-                before = time.perf_counter()
-                with trio.fail_after(timeout_s):
-                    outcome = await client.call_tool(tool, arguments, meta=ASK_FOR_HOPS, on_progress=show_progress)
-                envelope: dict[str, Any] = outcome["structuredContent"]
-                hop(tool, (time.perf_counter() - before) * 1e3)
-                if not envelope["ok"]:
-                    raise DemoFailed(tool, envelope["error"])
-                return envelope
+    async def _call(
+        self, client: McpClient, tool: str, arguments: dict[str, Any], timeout_s: float = START_DEADLINE_S
+    ) -> dict[str, Any]:
+        """Call a tool; returns its envelope. Raises: DemoFailed for a failure envelope."""
+        started = time.perf_counter()
+        with trio.fail_after(timeout_s):
+            outcome = await client.call_tool(tool, arguments, meta=ASK_FOR_HOPS, on_progress=self._progress)
+        self._hop(tool, (time.perf_counter() - started) * 1e3)
+        envelope: dict[str, Any] = outcome["structuredContent"]
+        if not envelope["ok"]:
+            raise DemoFailed(tool, envelope["error"])
+        return envelope
 
-            def show_progress(params: dict[str, Any]) -> None:
-                show.progress(str(params.get("message", "")))
+    def _progress(self, params: dict[str, Any]) -> None:
+        self.show.progress(str(params.get("message", "")))
 
-            report.notebooks = (await call("list_notebooks", {}))["result"]["notebooks"]
-            show.notebooks(report.notebooks)
-            await call("select_notebook", {"notebook_id": DEMO_NOTEBOOK_ID, "save_for_project": False})
-            report.question = DEMO_QUESTION
-            show.question(DEMO_QUESTION)
-            ask = {"question": DEMO_QUESTION, "request_key": "demo-1"}
-            envelope = await call("query_notebook", ask, ANSWER_DEADLINE_S)
-            while envelope["result"].get("status") == "running":  # the same call collects the answer (docs/tools.md)
-                await trio.sleep(float(envelope["result"]["retry_after_s"]))
-                envelope = await call("query_notebook", ask, ANSWER_DEADLINE_S)
-            report.result = envelope["result"]
-            report.ok = True
-            show.result(envelope["result"], envelope["_meta"])
+    async def _converse(self, client: McpClient) -> None:
+        """List, select, ask, once the broker has answered the greeting."""
+        from harness.emulator import DEMO_NOTEBOOK_ID, DEMO_QUESTION
+
+        with trio.fail_after(START_DEADLINE_S):
+            await client.greeted.wait()
+        self.report.notebooks = (await self._call(client, "list_notebooks", {}))["result"]["notebooks"]
+        self.show.notebooks(self.report.notebooks)
+        await self._call(client, "select_notebook", {"notebook_id": DEMO_NOTEBOOK_ID, "save_for_project": False})
+        self.report.question = DEMO_QUESTION
+        self.show.question(DEMO_QUESTION)
+        ask = {"question": DEMO_QUESTION, "request_key": "demo-1"}
+        envelope = await self._call(client, "query_notebook", ask, ANSWER_DEADLINE_S)
+        while envelope["result"].get("status") == "running":  # the same call collects the answer (docs/tools.md)
+            await trio.sleep(float(envelope["result"]["retry_after_s"]))
+            envelope = await self._call(client, "query_notebook", ask, ANSWER_DEADLINE_S)
+        self.report.result = envelope["result"]
+        self.report.ok = True
+        self.show.result(envelope["result"], envelope["_meta"])
