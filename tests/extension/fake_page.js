@@ -68,8 +68,12 @@ export class FakePage {
       TextEncoder,
       AbortController,
       performance,
-      setTimeout,
-      clearTimeout,
+      setTimeout: (action, delay_ms) => {
+        const timer = setTimeout(action, delay_ms);
+        timer.unref?.(); // an idle stream of a finished test keeps nothing alive
+        return timer;
+      },
+      clearTimeout: (timer) => clearTimeout(timer),
       location: { origin },
       document: { readyState: "complete" },
       hostFetch(url, init) {
