@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -23,7 +23,11 @@ from harness.emulator.service import Service
 from harness.emulator.state_changes import BadChange, apply_changes, describe_state
 from harness.emulator.wire_json import Json
 
-MAX_BODY_BYTES = 8 * 1024 * 1024
+MAX_BODY_BYTES: Final = 8 * 1024 * 1024
+
+
+class BadBody(ValueError):
+    """The body is not a JSON object of a bearable size."""
 
 
 class BearerOnly:
@@ -72,7 +76,7 @@ async def _list_faults(service: Service, request: Request) -> Response:
 async def _add_fault(service: Service, request: Request) -> Response:
     try:
         fault = parse_fault(await _json_object(request))
-    except ValueError as error:  # BadFault is one
+    except (BadBody, BadFault) as error:
         return _bad(error)
     service.faults.waiting.append(fault)
     return JSONResponse(fault.describe(), status_code=201)
@@ -90,7 +94,7 @@ async def _get_state(service: Service, request: Request) -> Response:
 async def _change_state(service: Service, request: Request) -> Response:
     try:
         apply_changes(service.state, await _json_object(request))
-    except ValueError as error:  # BadChange is one
+    except (BadBody, BadChange) as error:
         return _bad(error)
     return JSONResponse(describe_state(service.state))
 
@@ -112,16 +116,15 @@ async def _reset(service: Service, request: Request) -> Response:
 async def _json_object(request: Request) -> dict[str, Json]:
     body = await request.body()
     if len(body) > MAX_BODY_BYTES:
-        raise ValueError(f"the body has {len(body)} bytes, the limit is {MAX_BODY_BYTES}")
+        raise BadBody(f"the body has {len(body)} bytes, the limit is {MAX_BODY_BYTES}")
     try:
         value = cast("Json", json.loads(body))
     except ValueError as error:
-        raise ValueError("the body is not JSON") from error
+        raise BadBody("the body is not JSON") from error
     if not isinstance(value, dict):
-        raise ValueError("the body must be a JSON object")
+        raise BadBody("the body must be a JSON object")
     return value
 
 
 def _bad(error: ValueError) -> Response:
-    assert isinstance(error, BadFault | BadChange | ValueError)
     return JSONResponse({"error": str(error)}, status_code=400)

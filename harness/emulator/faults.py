@@ -7,86 +7,49 @@ after ``times`` requests. Several faults on one request work together (a delay a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 import attrs
 from attrs import define, field, frozen
 
+from harness.emulator.fault_checks import BadFault, integer, number, one_of, slot_path, text
 from harness.emulator.rpcs import RPCS
 from harness.emulator.wire_json import Json
 
 Target: TypeAlias = str
 TARGETS: Final = (*RPCS, "stream", "upload", "page")
+"""What a fault can aim at. No upload is emulated yet, so faults on `upload` wait for the tools that will need it."""
 SPAN_PLACES: Final = ("runs", "markers", "citations")
-
-
-class BadFault(ValueError):
-    """A fault description that cannot be meant; the text says which field and what it may be."""
-
-
-def _number(minimum: float, maximum: float) -> Callable[[object, attrs.Attribute[Any], object], None]:
-    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
-            raise BadFault(f"{attribute.name} must be a number from {minimum} to {maximum}, not {value!r}")
-
-    return check
-
-
-def _integer(minimum: int, maximum: int) -> Callable[[object, attrs.Attribute[Any], object], None]:
-    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-            raise BadFault(f"{attribute.name} must be a whole number from {minimum} to {maximum}, not {value!r}")
-
-    return check
-
-
-def _one_of(*choices: Json) -> Callable[[object, attrs.Attribute[Any], object], None]:
-    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-            raise BadFault(f"{attribute.name} must be one of {list(choices)}, not {value!r}")
-
-    return check
-
-
-def _string(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if not isinstance(value, str):
-        raise BadFault(f"{attribute.name} must be a text, not {value!r}")
-
-
-def _slot_path(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    steps: list[object] = list(cast("list[object]", value)) if isinstance(value, list) else []
-    if not steps or not all(isinstance(step, int | str) and not isinstance(step, bool) for step in steps):
-        raise BadFault(f"{attribute.name} must be a list of indexes (of keys for `page`), not {value!r}")
 
 
 @frozen(kw_only=True)
 class Delay:
     """Wait before anything else happens."""
 
-    delay_ms: float = field(validator=_number(0, 3_600_000))
+    delay_ms: float = field(validator=number(0, 3_600_000))
 
 
 @frozen(kw_only=True)
 class Http429:
     """Too many requests; ``retry_after_s`` null leaves the header out."""
 
-    retry_after_s: int | None = field(default=1, validator=attrs.validators.optional(_integer(0, 86_400)))
+    retry_after_s: int | None = field(default=1, validator=attrs.validators.optional(integer(0, 86_400)))
 
 
 @frozen(kw_only=True)
 class HttpError:
     """Any other HTTP refusal with a small HTML body, 400 (as after a stale token) or 500 for example."""
 
-    http_status: int = field(validator=_integer(400, 599))
+    http_status: int = field(validator=integer(400, 599))
 
 
 @frozen(kw_only=True)
 class Status:
     """A row with no result and a status; ``user_displayable`` adds the quota detail, ``sentence`` a text inside it."""
 
-    code: int = field(validator=_integer(0, 99))
-    user_displayable: bool = field(default=False, validator=_one_of(True, False))
-    sentence: str | None = field(default=None, validator=attrs.validators.optional(_string))
+    code: int = field(validator=integer(0, 99))
+    user_displayable: bool = field(default=False, validator=one_of(True, False))
+    sentence: str | None = field(default=None, validator=attrs.validators.optional(text))
 
     def as_list(self) -> list[Json]:
         if not self.user_displayable:
@@ -105,27 +68,27 @@ class Drift:
     ``chunks`` says, for the stream, whether every chunk changes or the final one alone.
     """
 
-    slot: list[int | str] = field(validator=_slot_path)
+    slot: list[int | str] = field(validator=slot_path)
     action: Literal["remove", "retype", "nest", "replace"] = field(
-        default="remove", validator=_one_of("remove", "retype", "nest", "replace")
+        default="remove", validator=one_of("remove", "retype", "nest", "replace")
     )
     value: Json = None
-    chunks: Literal["all", "final"] = field(default="all", validator=_one_of("all", "final"))
+    chunks: Literal["all", "final"] = field(default="all", validator=one_of("all", "final"))
 
 
 @frozen(kw_only=True)
 class Disconnect:
     """The body ends after ``bytes`` bytes: the connection closes, or (``stall``) goes silent."""
 
-    bytes: int = field(default=0, validator=_integer(0, 1 << 30))
-    stall: bool = field(default=False, validator=_one_of(True, False))
+    bytes: int = field(default=0, validator=integer(0, 1 << 30))
+    stall: bool = field(default=False, validator=one_of(True, False))
 
 
 @frozen(kw_only=True)
 class SignedOut:
     """This request finds no session. Data calls answer 401, or redirect to the sign-in host."""
 
-    answer: Literal["401", "redirect"] = field(default="401", validator=_one_of("401", "redirect"))
+    answer: Literal["401", "redirect"] = field(default="401", validator=one_of("401", "redirect"))
 
 
 @frozen(kw_only=True)
@@ -136,15 +99,15 @@ class ShiftSpans:
     ``A[4][0][1]`` that tie spans to citation entries.
     """
 
-    place: Literal["runs", "markers", "citations"] = field(validator=_one_of(*SPAN_PLACES))
-    by: int = field(default=1, validator=_integer(-1000, 1000))
+    place: Literal["runs", "markers", "citations"] = field(validator=one_of(*SPAN_PLACES))
+    by: int = field(default=1, validator=integer(-1000, 1000))
 
 
 @frozen(kw_only=True)
 class Ungrounded:
     """The final answer has no citations although passages were found; ``keep_markers`` leaves ``[1]`` in the text."""
 
-    keep_markers: bool = field(default=False, validator=_one_of(True, False))
+    keep_markers: bool = field(default=False, validator=one_of(True, False))
 
 
 @frozen(kw_only=True)
@@ -161,7 +124,7 @@ class NoData:
 class OtherId:
     """The answer carries the id of another method, as after a new build."""
 
-    rpc_id: str = field(default="zZ9zZ9", validator=_string)
+    rpc_id: str = field(default="zZ9zZ9", validator=text)
 
 
 @frozen(kw_only=True)
@@ -173,7 +136,7 @@ class BareLengths:
 class Body:
     """This very text as the body, whatever was asked (for field cases)."""
 
-    body: str = field(validator=_string)
+    body: str = field(validator=text)
 
 
 Effect: TypeAlias = (
@@ -237,9 +200,9 @@ def parse_fault(description: Mapping[str, Json]) -> Fault:
     fields = dict(description)
     target, kind = fields.pop("rpc", None), fields.pop("fault", None)
     times, account = fields.pop("times", 1), fields.pop("account", None)
-    if target not in TARGETS:
+    if not isinstance(target, str) or target not in TARGETS:
         raise BadFault(f"rpc must be one of {', '.join(TARGETS)}, not {target!r}")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise BadFault(f"fault must be one of {', '.join(KINDS)}, not {kind!r}")
     effect_type, targets = KINDS[kind]
     if target not in targets:

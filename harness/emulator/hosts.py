@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 DEFAULT_HOST: Final = "notebook.google.com"
+DEFAULT_ORIGIN: Final = f"https://{DEFAULT_HOST}"
 NOTEBOOK_HOSTS: Final = (
     DEFAULT_HOST,
     "notebooklm.google.com",

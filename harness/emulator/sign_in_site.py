@@ -9,10 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from harness.emulator.hosts import NOTEBOOK_HOSTS
+from harness.emulator.hosts import DEFAULT_ORIGIN, NOTEBOOK_HOSTS
 from harness.emulator.pages import sign_in_url
 from harness.emulator.service import SESSION_COOKIE, Service
-from harness.emulator.state import default_origin
 from harness.emulator.wire_json import Json, result_text
 
 PASSWORD: Final = "first-light"  # noqa: S105  # of the emulated accounts, both
@@ -32,7 +31,7 @@ def safe_continue(url: str | None) -> str:
         else:
             if on_host and parts.username is None:
                 return url
-    return f"{default_origin()}/"
+    return f"{DEFAULT_ORIGIN}/"
 
 
 async def home(request: Request) -> Response:
@@ -74,7 +73,7 @@ async def sign_out(service: Service, request: Request) -> Response:
     session = service.session(request)
     if session is not None:
         session.emails.clear()
-    return RedirectResponse(sign_in_url(f"{default_origin()}/"), status_code=302, headers=_HEADERS)
+    return RedirectResponse(sign_in_url(f"{DEFAULT_ORIGIN}/"), status_code=302, headers=_HEADERS)
 
 
 def _page(target: str, message: str, status: int = 200) -> Response:

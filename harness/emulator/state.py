@@ -12,7 +12,6 @@ from typing import Final
 
 from attrs import define, field
 
-from harness.emulator.hosts import DEFAULT_HOST
 from harness.emulator.model import Account, Conversation, Notebook, Session, Source, SourceState, Timestamp
 from harness.emulator.retrieval import PassageIndex
 from harness.emulator.seed import SeedChat, World, default_world
@@ -68,8 +67,7 @@ class ServiceState:
         """Go back to the seed; browsers that were ever signed in are signed in to all accounts again."""
         self._index.close()
         self._load()
-        for session in self.sessions.values():
-            session.emails = [account.email for account in self.accounts]
+        self.sign_all_sessions_in(account.email for account in self.accounts)
 
     def close(self) -> None:
         self._index.close()
@@ -83,6 +81,12 @@ class ServiceState:
         session = Session(secrets.token_urlsafe(32), list(emails))
         self.sessions[session.token] = session
         return session
+
+    def sign_all_sessions_in(self, emails: Iterable[str]) -> None:
+        """Sign every browser in to exactly these accounts, in this order."""
+        accounts = list(emails)
+        for session in self.sessions.values():
+            session.emails = list(accounts)
 
     def signed_in(self, session: Session | None, authuser: str | None) -> tuple[Account, int] | None:
         """Return the account that ``authuser`` (index or e-mail) selects and its index; None when signed out.
@@ -241,7 +245,3 @@ class ServiceState:
 def now() -> Timestamp:
     nanoseconds = time.time_ns()
     return nanoseconds // 1_000_000_000, nanoseconds % 1_000_000_000 // 1000 * 1000
-
-
-def default_origin() -> str:
-    return f"https://{DEFAULT_HOST}"

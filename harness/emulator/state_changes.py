@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 from harness.emulator.hosts import NOTEBOOK_HOSTS
@@ -58,16 +59,18 @@ def _describe_source(source: Source) -> Json:
     }
 
 
-Change: TypeAlias = Callable[[ServiceState, Json], None]
+Action: TypeAlias = Callable[[], None]
+Change: TypeAlias = Callable[[ServiceState, Json], Action]
+"""Checks what is asked and returns what has to be done; nothing happens before all of a request has been checked."""
 
 
-def _signed_out_page(state: ServiceState, value: Json) -> None:
+def _signed_out_page(state: ServiceState, value: Json) -> Action:
     if value not in ("redirect", "bare"):
         raise BadChange(f"signed_out_page must be 'redirect' or 'bare', not {value!r}")
-    state.options.signed_out_page = str(value)
+    return partial(setattr, state.options, "signed_out_page", value)
 
 
-def _host_redirects(state: ServiceState, value: Json) -> None:
+def _host_redirects(state: ServiceState, value: Json) -> Action:
     redirects: dict[str, dict[str, str]] = {}
     for email, hosts in _object(value, "host_redirects").items():
         redirects[_account(state, email)] = {}
@@ -75,73 +78,96 @@ def _host_redirects(state: ServiceState, value: Json) -> None:
             if asked not in NOTEBOOK_HOSTS or used not in NOTEBOOK_HOSTS or asked == used:
                 raise BadChange(f"host_redirects leads from one notebook host to another, not {asked!r} to {used!r}")
             redirects[email][asked] = used
-    state.options.host_redirects = redirects
+    return partial(setattr, state.options, "host_redirects", redirects)
 
 
-def _chunk_delay(state: ServiceState, value: Json) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 600_000:
-        raise BadChange(f"chunk_delay_ms must be a number from 0 to 600000, not {value!r}")
-    state.options.chunk_delay_ms = float(value)
+def _chunk_delay(state: ServiceState, value: Json) -> Action:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 3_600_000:
+        raise BadChange(f"chunk_delay_ms must be a number from 0 to 3600000, not {value!r}")
+    return partial(setattr, state.options, "chunk_delay_ms", float(value))
 
 
-def _rotate_tokens(state: ServiceState, value: Json) -> None:
+def _rotate_tokens(state: ServiceState, value: Json) -> Action:
     if value is not True:
         raise BadChange("rotate_tokens must be true: every page then holds stale tokens until it is loaded again")
-    state.rotate_tokens()
+    return state.rotate_tokens
 
 
-def _signed_in(state: ServiceState, value: Json) -> None:
+def _signed_in(state: ServiceState, value: Json) -> Action:
     if not isinstance(value, list):
         raise BadChange(f"signed_in must be a list of e-mail addresses, not {value!r}")
     emails = [_account(state, email) for email in value]
     if len(set(emails)) != len(emails):
         raise BadChange("signed_in names an account twice")
-    for session in state.sessions.values():
-        session.emails = list(emails)
+    return partial(state.sign_all_sessions_in, emails)
 
 
-def _source_states(state: ServiceState, value: Json) -> None:
-    changes: list[tuple[Source, SourceState]] = []
-    for source_id, number in _object(value, "source_states").items():
-        if not isinstance(number, int) or number not in list(SourceState):
-            raise BadChange(f"source_states[{source_id}] must be one of {[int(item) for item in SourceState]}")
-        changes.append((_source(state, source_id), SourceState(number)))
-    for source, wanted in changes:
-        state.set_source_state(source, wanted)
+def _source_states(state: ServiceState, value: Json) -> Action:
+    changes = [
+        (_source(state, source_id), _source_state(number, f"source_states[{source_id}]"))
+        for source_id, number in _object(value, "source_states").items()
+    ]
+
+    def act() -> None:
+        for source, wanted in changes:
+            state.set_source_state(source, wanted)
+
+    return act
 
 
-def _add_sources(state: ServiceState, value: Json) -> None:
+def _add_sources(state: ServiceState, value: Json) -> Action:
     """Each: ``{"notebook", "title", "text"?, "id"?, "position"?, "state"?}``."""
     if not isinstance(value, list):
         raise BadChange("add_sources must be a list of objects")
-    for entry in value:
-        fields = _object(entry, "add_sources[]")
-        if unknown := set(fields) - {"notebook", "title", "text", "id", "position", "state"}:
-            raise BadChange(f"add_sources[] has no {', '.join(sorted(unknown))}")
-        title, text, position = fields.get("title"), fields.get("text", ""), fields.get("position")
-        number, source_id = fields.get("state", 2), fields.get("id", str(uuid.uuid4()))
-        if not isinstance(title, str) or not isinstance(text, str) or not isinstance(source_id, str):
-            raise BadChange("add_sources[] needs a text `title`, and `text` and `id` are texts")
-        if position is not None and (isinstance(position, bool) or not isinstance(position, int) or position < 0):
-            raise BadChange(f"position must be a whole number from 0 or null, not {position!r}")
-        if not isinstance(number, int) or number not in list(SourceState):
-            raise BadChange(f"state must be one of {[int(item) for item in SourceState]}, not {number!r}")
-        source = Source(source_id, title, text, SourceType.TEXT, SourceState(number), now(), str(uuid.uuid4()), now())
-        state.insert_source(_notebook(state, fields.get("notebook")), source, position)
+    additions = [_addition(state, _object(entry, "add_sources[]")) for entry in value]
+
+    def act() -> None:
+        for notebook, source, position in additions:
+            state.insert_source(notebook, source, position)
+
+    return act
 
 
-def _remove_sources(state: ServiceState, value: Json) -> None:
+def _addition(state: ServiceState, fields: dict[str, Json]) -> tuple[Notebook, Source, int | None]:
+    if unknown := set(fields) - {"notebook", "title", "text", "id", "position", "state"}:
+        raise BadChange(f"add_sources[] has no {', '.join(sorted(unknown))}")
+    title, text, position = fields.get("title"), fields.get("text", ""), fields.get("position")
+    source_id = fields.get("id", str(uuid.uuid4()))
+    if not isinstance(title, str) or not isinstance(text, str) or not isinstance(source_id, str):
+        raise BadChange("add_sources[] needs a text `title`, and `text` and `id` are texts")
+    if any(source.id == source_id for source in state.sources()):
+        raise BadChange(f"there is a source {source_id!r} already")
+    if position is not None and (isinstance(position, bool) or not isinstance(position, int) or position < 0):
+        raise BadChange(f"position must be a whole number from 0 or null, not {position!r}")
+    wanted = _source_state(fields.get("state", int(SourceState.READY)), "state")
+    source = Source(source_id, title, text, SourceType.TEXT, wanted, now(), str(uuid.uuid4()), now())
+    return _notebook(state, fields.get("notebook")), source, position
+
+
+def _remove_sources(state: ServiceState, value: Json) -> Action:
     if not isinstance(value, list):
         raise BadChange("remove_sources must be a list of source ids")
-    for source in [_source(state, source_id) for source_id in value]:
-        state.remove_source(source.id)
+    sources = [_source(state, source_id) for source_id in value]
+
+    def act() -> None:
+        for source in sources:
+            state.remove_source(source.id)
+
+    return act
 
 
-def _titles(state: ServiceState, value: Json) -> None:
+def _titles(state: ServiceState, value: Json) -> Action:
+    renamings: list[tuple[Notebook, str]] = []
     for notebook_id, title in _object(value, "titles").items():
         if not isinstance(title, str):
             raise BadChange(f"titles[{notebook_id}] must be a text")
-        _notebook(state, notebook_id).title = title
+        renamings.append((_notebook(state, notebook_id), title))
+
+    def act() -> None:
+        for notebook, title in renamings:
+            notebook.title = title
+
+    return act
 
 
 CHANGES: Final[dict[str, Change]] = {
@@ -158,16 +184,22 @@ CHANGES: Final[dict[str, Change]] = {
 
 
 def apply_changes(state: ServiceState, changes: Mapping[str, Json]) -> None:
-    """Make the changes in the order in which they are written.
+    """Make all the changes, in the order in which they are written, or none.
 
     Raises:
-        BadChange: one is unknown or of the wrong kind; those before it have been made.
+        BadChange: one is unknown or of the wrong kind.
     """
     for name in changes:
         if name not in CHANGES:
             raise BadChange(f"{name} cannot be changed; these can: {', '.join(CHANGES)}")
-    for name, value in changes.items():
-        CHANGES[name](state, value)
+    for act in [CHANGES[name](state, value) for name, value in changes.items()]:
+        act()
+
+
+def _source_state(value: Json, name: str) -> SourceState:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in list(SourceState):
+        raise BadChange(f"{name} must be one of {[int(item) for item in SourceState]}, not {value!r}")
+    return SourceState(value)
 
 
 def _object(value: Json, name: str) -> dict[str, Json]:

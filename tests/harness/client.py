@@ -42,6 +42,14 @@ class Reply:
         return json.loads(self.body)
 
 
+def page_data(reply: Reply) -> dict[str, Any]:
+    """Return what the script of a page says."""
+    found = re.search(r"window\.WIZ_global_data = (\{.*?\});</script>", reply.text)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
 @asynccontextmanager
 async def exchange(
     stream: trio.abc.Stream, method: str, target: str, headers: list[tuple[str, str]], body: bytes
@@ -68,6 +76,8 @@ async def exchange(
             yield bytes(event.data)
 
     response = await next_event()
+    if not isinstance(response, h11.Response):
+        raise h11.RemoteProtocolError("the connection closed before any response")
     yield response, pieces()
 
 
@@ -128,10 +138,8 @@ class Browser:
         """Load the app page and take what its script says."""
         reply = await self.request("GET", f"https://{host}/{query}")
         assert reply.status == 200, reply.status
-        found = re.search(r"window\.WIZ_global_data = (\{.*?\});</script>", reply.text)
-        assert found is not None
         authuser = dict(part.split("=", 1) for part in query.lstrip("?").split("&") if part).get("authuser")
-        return Page(self, host, json.loads(found[1]), authuser)
+        return Page(self, host, page_data(reply), authuser)
 
 
 @define

@@ -1,0 +1,51 @@
+"""Checks of fault parameters, as attrs validators that say what a value may be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import attrs
+
+from harness.emulator.wire_json import Json
+
+Check: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None]
+
+
+class BadFault(ValueError):
+    """A fault description that cannot be meant; the text says which field and what it may be."""
+
+
+def number(minimum: float, maximum: float) -> Check:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+            raise BadFault(f"{attribute.name} must be a number from {minimum} to {maximum}, not {value!r}")
+
+    return check
+
+
+def integer(minimum: int, maximum: int) -> Check:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise BadFault(f"{attribute.name} must be a whole number from {minimum} to {maximum}, not {value!r}")
+
+    return check
+
+
+def one_of(*choices: Json) -> Check:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+            raise BadFault(f"{attribute.name} must be one of {list(choices)}, not {value!r}")
+
+    return check
+
+
+def text(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not isinstance(value, str):
+        raise BadFault(f"{attribute.name} must be a text, not {value!r}")
+
+
+def slot_path(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    steps: list[object] = list(cast("list[object]", value)) if isinstance(value, list) else []
+    if not steps or not all(isinstance(step, int | str) and not isinstance(step, bool) for step in steps):
+        raise BadFault(f"{attribute.name} must be a list of indexes (of keys for `page`), not {value!r}")
