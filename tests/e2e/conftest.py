@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trio
 
+from cdp.connection import Connection, open_connection
 from harness.control import Control
 from harness.mcp_client import McpClient
 
@@ -22,6 +23,13 @@ def chain(gateway_chain: dict[str, Any]) -> dict[str, Any]:
 def control(gateway_control: Control) -> Control:
     """The emulator, put back to its seed."""
     return gateway_control
+
+
+@pytest.fixture
+async def browser(chain: dict[str, Any]) -> AsyncGenerator[Connection, None]:
+    """A browser-level CDP connection beside the chain's own, with no session on the extension's worker."""
+    async with open_connection(chain["browser"]["cdp_url"]) as connection:
+        yield connection
 
 
 @pytest.fixture
