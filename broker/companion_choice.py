@@ -75,7 +75,7 @@ def explain(findings: Sequence[Finding], account: str, run_folder: Path) -> Gate
     if Verdict.NO_ACCOUNT in by_verdict:
         return CompanionOffline(
             "A browser is connected, but no account is configured in its extension.",
-            hint=f"Ask the person to enter {mask_address(account)} in the extension's popup, then call again.",
+            hint=f"Ask the person to enter {mask_address(account)} in the extension, then call again.",
             started=False,
         )
     if Verdict.OTHER_ACCOUNT in by_verdict:

@@ -31,7 +31,7 @@ MAX_PAGE_SIZE: Final = 100
 
 HOW_TO_ALLOW: Final = (
     "The person allows a notebook with `notebook-gateway allow add <notebook id>` (the id is in the notebook's "
-    "address) and, unless that command says it did so, in the popup of the browser extension."
+    "address); that command says whether the extension's own list was changed too."
 )
 
 
@@ -170,7 +170,7 @@ def _user_prompt(
             "needs a new session."
         )
     if not entries:
-        side = "the extension's popup does not" if permission.denied_by_extension else "allowlist.json does not"
+        side = "the extension's own list does not" if permission.denied_by_extension else "allowlist.json does not"
         return (
             f"No notebook is allowed yet ({side} name any). {HOW_TO_ALLOW} Ask the person to do that, then call again."
         )
@@ -180,7 +180,7 @@ def _user_prompt(
     if permission.denied_by_extension:
         sentences.append(
             f"{len(permission.denied_by_extension)} notebook(s) in allowlist.json are not allowed in the extension's "
-            "popup and are not listed."
+            "own list and are not shown."
         )
     return " ".join(sentences)
 

@@ -106,7 +106,7 @@ def _require_extension(notebook_id: str, permission: Permission) -> None:
     if notebook_id not in permission.by_extension:
         raise AllowlistDenied(
             f"Notebook {notebook_id} is not allowed in the browser extension.",
-            hint="Ask the person to allow it in the extension's popup.",
+            hint="Ask the person to allow it in the extension too: `notebook-gateway allow add <notebook id>`.",
             details={"side": "extension"},
             started=False,
         )
