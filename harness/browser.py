@@ -6,6 +6,7 @@ accept the emulator's key in place of a trusted issuer.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,18 @@ def browser_environment(home: Path, environ: Mapping[str, str] = os.environ) -> 
         folder.mkdir(mode=0o700, exist_ok=True)
     kept = {key: value for key, value in environ.items() if not key.startswith("XDG_")}
     return {**kept, **{key: str(folder) for key, folder in folders.items()}}
+
+
+def write_preferences(user_data_dir: Path) -> None:
+    """Switch developer mode on in a fresh profile, as everybody has who loads an unpacked extension by hand.
+
+    Without it Chromium takes the extension over CDP all the same, but disables it when it is reloaded (measured on 156:
+    disable reason 1 << 24, "unsupported developer extension").
+    """
+    folder = user_data_dir / "Default"
+    folder.mkdir(mode=0o700, parents=True)
+    preferences = {"extensions": {"ui": {"developer_mode": True}}}
+    (folder / "Preferences").write_text(json.dumps(preferences), encoding="utf-8")
 
 
 def notebook_url(account: str, host: str = DEFAULT_HOST) -> str:

@@ -139,6 +139,7 @@ async def open_chain(
         write_configuration(home, account, notebooks)
         with _hop("browser", report):
             profile = home / "profile"
+            headless.write_preferences(profile)
             write_host_manifest(profile / "NativeMessagingHosts", write_launcher(home, sys.executable))
             launched = await stack.enter_async_context(
                 launch(
