@@ -174,7 +174,7 @@ export class TabKeeper {
       tab = await this.#chrome.getTab(idOf(tab)).catch(() => null);
       if (tab === null) throw new GatewayFault("TAB_DISCARDED", "The notebook tab was closed while it was loading.");
       const probe = isAskable(tab) ? await this.#probe(idOf(tab)) : null;
-      const step = nextStep({ tab, probe: probe?.document_id === retired ? null : probe, is_renewed });
+      const step = probe?.document_id === retired ? "wait" : nextStep({ tab, probe, is_renewed });
       if (step === "use" && probe !== null) {
         this.#page = { tab_id: idOf(tab), document_id: probe.document_id };
         return this.#page;

@@ -149,7 +149,12 @@ export function readyExecutor(ops = {}) {
   };
 }
 
-/** Let everything that is not waiting for a timer or the test happen. */
+/** Let everything happen that does not wait for a timer or for the test. */
 export async function settled() {
-  for (let i = 0; i < 30; i += 1) await Promise.resolve();
+  for (let i = 0; i < 5; i += 1) await new Promise(setImmediate);
+}
+
+/** @param {() => boolean} fits */
+export async function until(fits) {
+  while (!fits()) await new Promise(setImmediate);
 }
