@@ -61,6 +61,7 @@
   const { indexOf, lastIndexOf, lower, slice } = kit.text;
   const { location, document } = page;
 
+  const loaded_ms = kit.now_ms();
   let rpc_count = 0;
   let stream_count = REQUEST_STEP;
   /** How to stop what runs, by key. */
@@ -332,7 +333,7 @@
     __proto__: null,
     probe: async () => {
       const is_ready = read(page.WIZ_global_data, "Im6cmf") !== undefined || document.readyState !== "loading";
-      return { __proto__: null, ok: true, build: BUILD, ready: is_ready };
+      return { __proto__: null, ok: true, build: BUILD, ready: is_ready, loaded_ms };
     },
     identity: async (command) => {
       kit.refuseTampering(false);

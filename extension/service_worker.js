@@ -22,7 +22,7 @@ new Gateway({ port, settings, ownership, tabs, executor, extension_id: api.exten
 const loaded = Promise.all([settings.load(), ownership.load(), tabs.load(), port.load()]);
 const start = () => loaded.then(() => port.start());
 
-chrome.runtime.onInstalled.addListener(start);
+chrome.runtime.onInstalled.addListener(() => loaded.then(() => tabs.markInstalled()).then(start));
 chrome.runtime.onStartup.addListener(start);
 // `wake.js` opens a port to start this worker; nothing is ever read from it.
 chrome.runtime.onConnect.addListener(start);

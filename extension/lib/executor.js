@@ -8,7 +8,7 @@ import { NOTEBOOK_ORIGINS } from "./hosts.js";
 
 /** @typedef {import("./chrome_api.js").ChromeApi} ChromeApi */
 /** @typedef {{tab_id: number, document_id: string}} Page one document; a reload makes another one */
-/** @typedef {{build: string, ready: boolean, document_id: string}} Probe */
+/** @typedef {{build: string, ready: boolean, loaded_ms: number, document_id: string}} Probe */
 /** @typedef {{account: string, origin: string, build_label: string}} PageIdentity */
 /** @typedef {{kind: "source" | "conversation", ids: string[]} | null} OwnedIds */
 /** @typedef {{status: number, body: string, retry_after_s: number | null, owned: OwnedIds, fetch_ms: number}} RpcAnswer */
@@ -50,7 +50,8 @@ export class Executor {
   async probe(tab_id) {
     const { result, documentId } = await this.#inject({ tabId: tab_id }, { op: "probe" });
     if (!isObject(result) || documentId === undefined) return null;
-    return { build: String(result.build), ready: result.ready === true, document_id: documentId };
+    const { build, ready, loaded_ms } = result;
+    return { build: String(build), ready: ready === true, loaded_ms: Number(loaded_ms), document_id: documentId };
   }
 
   /** @param {Page} page @param {string} account @returns {Promise<PageIdentity>} */

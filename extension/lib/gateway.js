@@ -177,7 +177,10 @@ export class Gateway {
   /** @param {Call} call @param {GatewayFault} fault */
   #afterFault(call, fault) {
     const { executor, tabs } = this.#parts;
-    if (call.page !== null && ["CANCELLED", "TIMEOUT"].includes(fault.code)) void executor.abort(call.page, call.key);
+    if (call.page !== null && ["CANCELLED", "TIMEOUT"].includes(fault.code)) {
+      void executor.abort(call.page, call.key);
+      tabs.invalidate(call.page); // perhaps it is frozen: ask it before the next call (C-044)
+    }
     if (call.page !== null && ["AUTH_REQUIRED", "ACCOUNT_MISMATCH"].includes(fault.code)) tabs.suspect();
     if (fault.code === "AUTH_REQUIRED" && !this.#is_signed_out) {
       this.#is_signed_out = true;

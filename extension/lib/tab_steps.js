@@ -11,6 +11,7 @@ import { BUILD } from "./protocol.js";
  * @typedef {object} Seen
  * @property {TabInfo} tab
  * @property {Probe | null} probe null: no executor there, or not asked
+ * @property {number} installed_ms when this extension was loaded
  * @property {boolean} is_renewed the tab was opened, navigated or reloaded for this very call
  */
 /** @typedef {"use" | "wait" | "renew" | "signed_out" | "unavailable" | "broken"} Step */
@@ -25,7 +26,7 @@ export function isAskable(tab) {
  * @returns {Step} `renew`: load the notebook page anew · `unavailable`: the page leads elsewhere · `broken`: a fresh page
  *   has no executor of this build
  */
-export function nextStep({ tab, probe, is_renewed }) {
+export function nextStep({ tab, probe, installed_ms, is_renewed }) {
   const is_loading = tab.status === "loading";
   if (tab.discarded || tab.frozen) return is_renewed ? "wait" : "renew";
   switch (placeOf(tab.url)) {
@@ -39,9 +40,9 @@ export function nextStep({ tab, probe, is_renewed }) {
       if (is_renewed) return is_loading ? "wait" : "unavailable";
       return "renew";
     case "app":
-      if (probe?.build === BUILD) return probe.ready ? "use" : "wait";
+      // A document from before this extension was loaded has another build's executor, or nothing that wakes the worker.
+      if (probe?.build === BUILD && (probe.loaded_ms >= installed_ms || is_renewed)) return probe.ready ? "use" : "wait";
       if (is_loading) return "wait";
-      // No executor, or one of an older build: the document is older than this extension.
       return is_renewed ? "broken" : "renew";
   }
 }

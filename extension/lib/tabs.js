@@ -20,6 +20,7 @@ import { isAskable, nextStep } from "./tab_steps.js";
 /** @typedef {{account: string, not_after_ms: number, refresh: boolean}} PageRequest */
 
 const KEY = "own_tab";
+const INSTALLED_KEY = "installed_ms";
 /** How often a loading page is looked at. */
 const POLL_MS = 50;
 /** A page that has not loaded by then is not going to; calls with a nearer deadline leave earlier. */
@@ -40,6 +41,8 @@ export class TabKeeper {
   #page = null;
   /** @type {{promise: Promise<Page>, refresh: boolean} | null} one search at a time, shared by all callers */
   #search = null;
+  /** When this extension was loaded; a document from before holds scripts of a runtime that is gone. */
+  #installed_ms = 0;
   /** The page answered "signed out" or "other account": load it anew before it is used again. */
   #is_suspect = false;
 
@@ -55,10 +58,18 @@ export class TabKeeper {
   }
 
   async load() {
-    const stored = (await this.#chrome.session.get([KEY]))[KEY];
+    const { [KEY]: stored, [INSTALLED_KEY]: installed_ms } = await this.#chrome.session.get([KEY, INSTALLED_KEY]);
+    this.#installed_ms = Number(installed_ms) || 0;
     if (!isObject(stored) || typeof stored.tab_id !== "number") return;
     this.#tab_id = stored.tab_id;
     this.#is_opened_by_us = stored.is_opened_by_us === true;
+  }
+
+  /** The extension was installed, updated or reloaded just now. */
+  async markInstalled() {
+    this.#installed_ms = Date.now();
+    this.#page = null;
+    await this.#chrome.session.set({ [INSTALLED_KEY]: this.#installed_ms });
   }
 
   /**
@@ -165,7 +176,8 @@ export class TabKeeper {
       tab = await this.#open(account);
     } else if ((refresh || this.#is_suspect) && placeOf(tab.url) === "app") {
       await this.#waitForQuiet(idOf(tab));
-      retired = await this.#renew(tab, account);
+      retired = this.#page?.document_id ?? (await this.#probe(idOf(tab)))?.document_id ?? "";
+      await this.#renew(tab, account);
       is_renewed = true;
     }
     this.#is_suspect = false;
@@ -174,14 +186,15 @@ export class TabKeeper {
       tab = await this.#chrome.getTab(idOf(tab)).catch(() => null);
       if (tab === null) throw new GatewayFault("TAB_DISCARDED", "The notebook tab was closed while it was loading.");
       const probe = isAskable(tab) ? await this.#probe(idOf(tab)) : null;
-      const step = probe?.document_id === retired ? "wait" : nextStep({ tab, probe, is_renewed });
+      const step = probe?.document_id === retired ? "wait" : nextStep({ tab, probe, is_renewed, installed_ms: this.#installed_ms });
       if (step === "use" && probe !== null) {
         this.#page = { tab_id: idOf(tab), document_id: probe.document_id };
         return this.#page;
       }
       refuse(step, tab);
       if (step === "renew") {
-        retired = await this.#renew(tab, account);
+        retired = probe?.document_id ?? "";
+        await this.#renew(tab, account);
         is_renewed = true;
       }
       await sleep(POLL_MS);
@@ -209,19 +222,13 @@ export class TabKeeper {
     return tab;
   }
 
-  /**
-   * Load the tab's page anew.
-   * @param {TabInfo} tab @param {string} account
-   * @returns {Promise<string>} the id of the document that goes away, or ""
-   */
+  /** Load the tab's page anew. @param {TabInfo} tab @param {string} account */
   async #renew(tab, account) {
     const tab_id = idOf(tab);
-    const probe = isAskable(tab) ? await this.#probe(tab_id) : null;
     this.#page = null;
     this.onLoss(tab_id, "reloaded", "The notebook tab was loaded anew.");
     if (isPageOf(tab.url, account)) await this.#chrome.reloadTab(tab_id);
     else await this.#chrome.navigateTab(tab_id, homeUrl(account));
-    return probe?.document_id ?? "";
   }
 
   /** @param {number} tab_id */

@@ -23,8 +23,9 @@ function failing(message) {
 }
 
 test("probe says which executor a document has, or that there is none", async () => {
-  const probe = await new Executor(chromeWith(readyExecutor())).probe(1);
+  const { loaded_ms, ...probe } = await new Executor(chromeWith(readyExecutor())).probe(1);
   assert.deepEqual(probe, { build: "0.1.0", ready: true, document_id: "doc-1-1" });
+  assert.equal(typeof loaded_ms, "number");
   assert.equal(await new Executor(chromeWith(null)).probe(1), null);
 });
 

@@ -143,7 +143,7 @@ export class FakeChrome {
 /** An executor of this build; `ops` answers the other commands. */
 export function readyExecutor(ops = {}) {
   return async (command) => {
-    if (command.op === "probe") return { ok: true, build: BUILD, ready: true };
+    if (command.op === "probe") return { ok: true, build: BUILD, ready: true, loaded_ms: Date.now() };
     const answer = ops[command.op];
     return answer === undefined ? { ok: true } : answer(command);
   };

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, test } from "node:test";
 
 import { MAX_OPEN_CALLS_PER_CONNECTION, MAX_OPEN_CALLS_PER_WORKER } from "../../extension/lib/protocol.js";
 import { ACCOUNT, FOREIGN, FakeHost, NOTEBOOK, OPT, SOURCE, configuredHost, rpcAnswer } from "./fake_host.js";
-import { settled, until } from "./fake_chrome.js";
+import { readyExecutor, settled, until } from "./fake_chrome.js";
 
 const CONVERSATION = "c0ffee00-0001-4a00-8b00-00000000000a";
 /** @type {FakeHost} */
@@ -194,6 +194,25 @@ test("C-045 closing the tab ends its calls at once, without proof that nothing l
   assert.equal(host.received.find(({ type }) => type === "event").name, "tab_gone");
   host.page({ rpc: () => rpcAnswer() });
   assert.equal((await metadata()).ok, true);
+});
+
+test("C-044 after a call that a frozen page swallowed, the page is asked, and loaded anew if it does not answer", async (t) => {
+  host.page({ rpc: forever, abort: () => ({ ok: true }) });
+  const result = metadata();
+  await until(() => host.commands.length > 0);
+  host.host({ conn: 1, type: "cancel", id: 1, reason: "deadline" });
+  assert.equal((await result).error.started, true);
+  const [tab] = host.chrome.tabs.values();
+  tab.executor = forever;
+  host.chrome.executor = readyExecutor({ rpc: () => rpcAnswer() });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const next = metadata();
+  await settled();
+  t.mock.timers.tick(3_000); // how long a page may take to say that it is there
+  await settled();
+  t.mock.timers.tick(50); // the next look at the loading page
+  assert.equal((await next).ok, true);
+  assert.ok(host.chrome.log.some(([what]) => what === "reload"));
 });
 
 test("a document that was gone before the command came costs one more try, not the call", async () => {

@@ -79,6 +79,18 @@ test("an executor of an older build is reloaded before it is used", async () => 
   assert.deepEqual(chrome.log.at(-1), ["reload", page.tab_id]);
 });
 
+test("a document from before the extension was reloaded is loaded anew, one from after it is used", async () => {
+  const old = readyExecutor();
+  chrome.tabs.set(3, new FakeTab(3, HOME, { executor: async (command) => ({ ...(await old(command)), loaded_ms: Date.now() - 60_000 }) }));
+  await tabs.markInstalled();
+  [tabs, losses] = keeper(); // the time of loading outlives the worker
+  await tabs.load();
+  const page = await ready();
+  assert.deepEqual(chrome.log, [["keep", 3], ["reload", 3]]);
+  tabs.invalidate(page);
+  assert.deepEqual(await ready(), page);
+});
+
 test("a page that holds no executor even when fresh is a failure that proves nothing was sent", async () => {
   chrome.executor = null;
   await assert.rejects(ready(), { code: "UPSTREAM_REJECTED", started: false });
@@ -194,7 +206,7 @@ test("status shows the tab's state and host, never its path", async () => {
 
 test("each state of a tab has one next step", () => {
   const app = { url: HOME, status: "complete" };
-  const probe = { build: BUILD, ready: true, document_id: "d" };
+  const probe = { build: BUILD, ready: true, loaded_ms: 5, document_id: "d" };
   const table = [
     [{ tab: app, probe, is_renewed: false }, "use"],
     [{ tab: { ...app, status: "loading" }, probe, is_renewed: true }, "use"],
@@ -213,5 +225,6 @@ test("each state of a tab has one next step", () => {
     [{ tab: { url: "https://accounts.google.com/", status: "complete" }, probe: null, is_renewed: true }, "signed_out"],
     [{ tab: { url: "https://accounts.google.com/", status: "complete", active: true }, probe: null, is_renewed: false }, "signed_out"],
   ];
-  for (const [seen, step] of table) assert.equal(nextStep(seen), step, JSON.stringify(seen));
+  for (const [seen, step] of table) assert.equal(nextStep({ installed_ms: 5, ...seen }), step, JSON.stringify(seen));
+  assert.equal(nextStep({ tab: app, probe, is_renewed: false, installed_ms: 6 }), "renew");
 });
