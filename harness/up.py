@@ -67,15 +67,24 @@ async def _wait_for_end_of_stdin() -> None:
             return
 
 
-def main() -> int:
-    """Run with the JSON line. Exit code 1 with one line on standard error when a hop does not come up."""
+def run(stdout_json: bool) -> int:
+    """Run it and return the exit code: 1 with one line on standard error when a hop does not come up."""
+    failed: list[ChainFailed] = []
     try:
-        trio.run(harness_up, True)
-    except ChainFailed as error:
+        trio.run(harness_up, stdout_json)
+    except* ChainFailed as group:
+        failed += _leaves(group)
+    for error in failed:
         print(error, file=sys.stderr)
-        return 1
-    return 0
+    return 1 if failed else 0
+
+
+def _leaves(group: BaseExceptionGroup[ChainFailed]) -> list[ChainFailed]:
+    found: list[ChainFailed] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(stdout_json=True))

@@ -18,8 +18,10 @@ def up(as_json: bool) -> None:
     Nothing touches your own files: the chain lives in a private folder that is removed at the end. With the printed
     `env` set, `notebook-gateway serve` finds this companion.
     """
-    import trio
+    try:
+        from harness.up import run
+    except ModuleNotFoundError as error:
+        from notebook_gateway.console import fail
 
-    from harness.up import harness_up
-
-    trio.run(harness_up, as_json)
+        fail(f"the harness needs {error.name}", "Run: pip install 'notebook-gateway[harness]'")
+    raise SystemExit(run(as_json))
