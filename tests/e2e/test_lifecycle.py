@@ -92,6 +92,22 @@ async def asking(client: McpClient, key: str) -> AsyncGenerator[Asking]:
         yield asked
 
 
+async def kill_host(path: Path) -> None:
+    """Kill the native host behind a socket; returns when its end can be seen, so that the next call is no open call."""
+    pid = companion_pid(path.name)
+    assert pid is not None
+
+    async def is_dead() -> bool:
+        try:
+            async with await trio.open_unix_socket(str(path)):
+                return False
+        except OSError:
+            return True
+
+    os.kill(pid, signal.SIGKILL)
+    await until(is_dead)
+
+
 # -- worker, extension, host -----------------------------------------------------------------------------------------
 
 
@@ -150,19 +166,15 @@ async def test_c037_a_host_that_was_killed_leaves_a_dead_socket_and_the_next_cal
     own_chain: Chain, own_client: McpClient
 ) -> None:
     for _ in range(2):
-        pid = companion_pid(companion_sockets(own_chain.home)[0].name)
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
+        await kill_host(companion_sockets(own_chain.home)[0])
         await assert_next_call_works(own_client)
 
 
 async def test_a_host_killed_under_a_question_ends_it_at_once(own_chain: Chain, own_client: McpClient) -> None:
     own_chain.emulator.state.options.chunk_delay_ms = 1_500
     async with asking(own_client, "killed") as asked:
-        pid = companion_pid(own_chain.socket.name)
-        assert pid is not None
         with trio.fail_after(RECOVERY_S):
-            os.kill(pid, signal.SIGKILL)
+            await kill_host(own_chain.socket)
             while not asked.outcome:
                 await own_client.request("ping", {})
     assert asked.outcome["error"]["code"] in BROKEN_STREAM, asked.outcome
