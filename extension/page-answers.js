@@ -53,7 +53,11 @@
     const chunks = [];
     let at = skipBlank(body, 0);
     if (body[at] === "<") {
-      throw fault("AUTH_REQUIRED", "The service answered with a web page instead of data; the page is signed out.", true);
+      throw fault(
+        "AUTH_REQUIRED",
+        "The service answered with a web page instead of data; the page is signed out.",
+        true,
+      );
     }
     if (slice(body, at, at + PREFIX.length) === PREFIX) at += PREFIX.length;
     for (;;) {

@@ -55,7 +55,10 @@
   const ArrayPrototype = Array.prototype;
 
   /** @param {Function} method @returns {Uncurried} */
-  const uncurry = (method) => (self, ...args) => apply(method, self, args);
+  const uncurry =
+    (method) =>
+    (self, ...args) =>
+      apply(method, self, args);
 
   /** @param {object} prototype @param {string} name @returns {Uncurried} */
   const getter = (prototype, name) => {
@@ -140,7 +143,9 @@
       return promise;
     },
     read(value, key) {
-      return value !== null && typeof value === "object" && hasOwn(value, key) ? /** @type {any} */ (value)[key] : undefined;
+      return value !== null && typeof value === "object" && hasOwn(value, key)
+        ? /** @type {any} */ (value)[key]
+        : undefined;
     },
     append(list, value) {
       // Not `list[n] = value`: that would meet a setter somebody put on Array.prototype.

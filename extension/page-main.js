@@ -194,7 +194,8 @@
     };
     try {
       rpc_count += REQUEST_STEP;
-      const query = `rpcids=${encodeComponent(command.rpc)}&source-path=${encodeComponent(command.source_path)}&_reqid=${rpc_count}`;
+      const source_path = encodeComponent(command.source_path);
+      const query = `rpcids=${encodeComponent(command.rpc)}&source-path=${source_path}&_reqid=${rpc_count}`;
       const form_request = `[[[${kit.toJson(command.rpc)},${kit.toJson(command.params_json)},null,"generic"]]]`;
       const response = await send(command, RPC_PATH, query, form_request, controller);
       refuseRedirect(response);
@@ -242,7 +243,13 @@
       watchIdle(command.key, stream);
       void download(http.body(response), stream, () => is_aborted);
       const fetch_ms = kit.clock_ms() - began_ms;
-      return { __proto__: null, ok: true, status: http.status(response), retry_after_s: retryAfter(response), fetch_ms };
+      return {
+        __proto__: null,
+        ok: true,
+        status: http.status(response),
+        retry_after_s: retryAfter(response),
+        fetch_ms,
+      };
     } catch (error) {
       delete aborts[command.key];
       throw faultOf(error, is_aborted, "UPSTREAM_REJECTED");
@@ -264,9 +271,11 @@
         stream.buffer += kit.streams.decode(decoder, bytes, more);
         if (stream.buffer !== "") stream.wake();
         if (stream.buffer.length < HIGH_WATER_UTF16) return undefined;
-        return own(new kit.Promise((/** @type {(value: undefined) => void} */ resolve) => {
-          stream.drain = () => resolve(undefined);
-        }));
+        return own(
+          new kit.Promise((/** @type {(value: undefined) => void} */ resolve) => {
+            stream.drain = () => resolve(undefined);
+          }),
+        );
       },
     };
     try {
@@ -349,7 +358,18 @@
     },
   };
 
-  const FIELDS = ["op", "key", "origins", "account", "not_after_ms", "rpc", "params_json", "source_path", "notebook", "allow"];
+  const FIELDS = [
+    "op",
+    "key",
+    "origins",
+    "account",
+    "not_after_ms",
+    "rpc",
+    "params_json",
+    "source_path",
+    "notebook",
+    "allow",
+  ];
 
   /** @param {unknown} raw @returns {Promise<object>} `{ok: true, …}`, or `{ok: false, error}`; never rejects */
   async function execute(raw) {

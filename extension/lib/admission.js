@@ -63,7 +63,10 @@ const PLANS = Object.freeze({
     if (rule?.at !== "front") allowedNotebook(call, settings);
     expectFields(call, ["rpc", "params"]);
     if (typeof rpc !== "string" || rule === undefined) {
-      throw new GatewayFault("INVALID_ARGUMENT", `RPC ${JSON.stringify(rpc)?.slice(0, 40)} is not in this build's table.`);
+      throw new GatewayFault(
+        "INVALID_ARGUMENT",
+        `RPC ${JSON.stringify(rpc)?.slice(0, 40)} is not in this build's table.`,
+      );
     }
     if (rule.at === "front") expectNoNotebook(call);
     const { ids } = checkParams(rpc, rule.params, params);
@@ -129,7 +132,8 @@ function expectOwned(use, notebook, ownerOf) {
   }
   const is_right_kind = use.kind === "conversation" ? owner.kind !== "source" : owner.kind === use.kind;
   if (owner.notebook !== notebook || !is_right_kind) {
-    const text = use.kind === "minted" ? "conversation that this extension began for the notebook" : `${use.kind} of the notebook`;
+    const text =
+      use.kind === "minted" ? "conversation that this extension began for the notebook" : `${use.kind} of the notebook`;
     throw denied(`The id at ${use.path} is no ${text}.`, { reason: "foreign_id", path: use.path });
   }
 }

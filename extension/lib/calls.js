@@ -13,6 +13,9 @@ export const CALL_CEILING_MS = 240_000;
 /** About the length of one read through the page; the host says the same. */
 const RETRY_AFTER_MS = 500;
 
+/** An id that is open already: the results of the two could not be told apart. */
+export class DuplicateCall extends Error {}
+
 export class Call {
   /** The page that has the call, once it was handed over. @type {Page | null} */
   page = null;
@@ -74,11 +77,11 @@ export class OpenCalls {
    * Admit a call.
    * @param {number} conn
    * @param {number} id
-   * @returns {Call} Throws GatewayFault RATE_LIMITED, or TypeError for an id that is open already.
+   * @returns {Call} Throws GatewayFault RATE_LIMITED, or DuplicateCall.
    */
   open(conn, id) {
     const calls = this.#by_conn.get(conn) ?? new Map();
-    if (calls.has(id)) throw new TypeError(`call ${id} is open already`);
+    if (calls.has(id)) throw new DuplicateCall(`call ${id} is open already`);
     if (calls.size >= MAX_OPEN_CALLS_PER_CONNECTION || this.#size >= MAX_OPEN_CALLS_PER_WORKER) {
       throw new GatewayFault("RATE_LIMITED", `${calls.size} calls of this broker and ${this.#size} in all are open.`, {
         detail: { retry_after_ms: RETRY_AFTER_MS },
@@ -102,7 +105,10 @@ export class OpenCalls {
 
   /** @param {number} conn @param {number} id @param {string} reason */
   cancel(conn, id, reason) {
-    this.#by_conn.get(conn)?.get(id)?.end("CANCELLED", `The broker cancelled the call: ${reason.slice(0, 200)}`);
+    this.#by_conn
+      .get(conn)
+      ?.get(id)
+      ?.end("CANCELLED", `The broker cancelled the call: ${reason.slice(0, 200)}`);
   }
 
   /** End the calls of a closed connection. @param {number} conn */

@@ -3,7 +3,7 @@
  */
 
 import { admit } from "./admission.js";
-import { OpenCalls } from "./calls.js";
+import { DuplicateCall, OpenCalls } from "./calls.js";
 import { GatewayFault, asFault } from "./errors.js";
 import { PageGone } from "./executor.js";
 import { BadFragment, FragmentJoiner } from "./fragments.js";
@@ -101,21 +101,24 @@ export class Gateway {
   }
 
   /**
-   * A call that cannot be read gets its result; anything else ends the connection it came from.
+   * A call that is refused gets its result; any other breach ends the connection it came from, and the host's own ends
+   * the port.
    * @param {unknown} raw
    * @param {unknown} error
    */
   #refuse(raw, error) {
-    const is_ours = error instanceof TypeError || error instanceof BadFragment || error instanceof GatewayFault;
-    const message = is_ours ? error.message : "the frame could not be handled";
+    const { port } = this.#parts;
+    const is_ours = [TypeError, BadFragment, DuplicateCall, GatewayFault].some((kind) => error instanceof kind);
+    const message = is_ours && error instanceof Error ? error.message : "the frame could not be handled";
     const { conn, type, id } = isObject(raw) ? raw : { conn: 0, type: "", id: 0 };
-    if (!isCount(conn) || conn === 0) return this.#parts.port.drop(`the native host broke the protocol: ${message}`);
-    if (type === "call" && isCount(id) && !(error instanceof TypeError && message.endsWith("is open already"))) {
+    if (!isCount(conn) || conn === 0) {
+      port.drop(`the native host broke the protocol: ${message}`);
+    } else if (type === "call" && isCount(id) && !(error instanceof DuplicateCall)) {
       const fault = error instanceof GatewayFault ? error : new GatewayFault("INVALID_ARGUMENT", message);
-      this.#parts.port.send({ conn, type: "result", id, ok: false, error: fault.toWire() });
-      return;
+      port.send({ conn, type: "result", id, ok: false, error: fault.toWire() });
+    } else {
+      port.send({ conn, type: "error", code: "INVALID_ARGUMENT", message });
     }
-    this.#parts.port.send({ conn, type: "error", code: "INVALID_ARGUMENT", message });
   }
 
   /**

@@ -87,7 +87,11 @@ export class NativePort {
       await heard;
     }
     const connected = this.#port?.heard === true;
-    return { connected, host: HOST_NAME, error: connected ? null : this.#last_error || "the native host does not answer" };
+    return {
+      connected,
+      host: HOST_NAME,
+      error: connected ? null : this.#last_error || "the native host does not answer",
+    };
   }
 
   /** Say who we are: at every connect, and again when the account changes. */

@@ -57,7 +57,10 @@ export const MESSAGES = Object.freeze({
   conn_close: [["reason"], []],
   ready: [["v_min", "v_max", "build", "extension_id", "profile", "account"], []],
   call: [["id", "op", "params", "notebook", "account", "not_after_ms", "trace"], []],
-  result: [["id", "ok"], ["value", "error", "hops"]],
+  result: [
+    ["id", "ok"],
+    ["value", "error", "hops"],
+  ],
   chunk: [["id", "seq", "data"], []],
   cancel: [["id", "reason"], []],
   ping: [["t"], []],

@@ -15,7 +15,7 @@ import { GatewayFault } from "./errors.js";
  * @returns {Promise<void>} when the service ended the stream. Rejects with GatewayFault STREAM_SEVERED otherwise.
  */
 export async function pumpStream(executor, page, key, onChunk) {
-  for (let seq = 0; ; ) {
+  for (let seq = 0; ;) {
     const piece = await executor.pull(page, key);
     if (piece.text !== "") {
       onChunk(seq, piece.text);

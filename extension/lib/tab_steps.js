@@ -41,7 +41,8 @@ export function nextStep({ tab, probe, installed_ms, is_renewed }) {
       return "renew";
     case "app":
       // A document from before this extension was loaded has another build's executor, or nothing that wakes the worker.
-      if (probe?.build === BUILD && (probe.loaded_ms >= installed_ms || is_renewed)) return probe.ready ? "use" : "wait";
+      if (probe?.build === BUILD && (probe.loaded_ms >= installed_ms || is_renewed))
+        return probe.ready ? "use" : "wait";
       if (is_loading) return "wait";
       return is_renewed ? "broken" : "renew";
   }

@@ -186,7 +186,10 @@ export class TabKeeper {
       tab = await this.#chrome.getTab(idOf(tab)).catch(() => null);
       if (tab === null) throw new GatewayFault("TAB_DISCARDED", "The notebook tab was closed while it was loading.");
       const probe = isAskable(tab) ? await this.#probe(idOf(tab)) : null;
-      const step = probe?.document_id === retired ? "wait" : nextStep({ tab, probe, is_renewed, installed_ms: this.#installed_ms });
+      const step =
+        probe?.document_id === retired
+          ? "wait"
+          : nextStep({ tab, probe, is_renewed, installed_ms: this.#installed_ms });
       if (step === "use" && probe !== null) {
         this.#page = { tab_id: idOf(tab), document_id: probe.document_id };
         return this.#page;
@@ -260,14 +263,19 @@ export class TabKeeper {
 /** @param {import("./tab_steps.js").Step} step @param {TabInfo} tab */
 function refuse(step, tab) {
   const host = hostForMessage(tab.url);
-  if (step === "signed_out") throw new GatewayFault("AUTH_REQUIRED", `The notebook page leads to ${host}: nobody is signed in.`);
+  if (step === "signed_out")
+    throw new GatewayFault("AUTH_REQUIRED", `The notebook page leads to ${host}: nobody is signed in.`);
   if (step === "unavailable") {
     throw new GatewayFault("UPSTREAM_REJECTED", `The notebook page leads to ${host}, which is not a notebook page.`);
   }
   if (step === "broken") {
-    throw new GatewayFault("UPSTREAM_REJECTED", `The page at ${host} did not load: it holds no executor of this build.`, {
-      detail: { reason: "network" },
-    });
+    throw new GatewayFault(
+      "UPSTREAM_REJECTED",
+      `The page at ${host} did not load: it holds no executor of this build.`,
+      {
+        detail: { reason: "network" },
+      },
+    );
   }
 }
 

@@ -24,7 +24,18 @@ const OWNERS = new Map([
 const SETTINGS = { account: "ada@example.com", notebooks: [NOTEBOOK] };
 
 function call(op, params, more = {}) {
-  return { type: "call", conn: 1, id: 1, op, params, notebook: NOTEBOOK, account: "ada@example.com", not_after_ms: 0, trace: {}, ...more };
+  return {
+    type: "call",
+    conn: 1,
+    id: 1,
+    op,
+    params,
+    notebook: NOTEBOOK,
+    account: "ada@example.com",
+    not_after_ms: 0,
+    trace: {},
+    ...more,
+  };
 }
 const rpc = (id, params, more) => call("rpc", { rpc: id, params }, more);
 const ask = ({ sources = [[[SOURCE]]], conversation = null, notebook = NOTEBOOK } = {}, more = {}) =>
@@ -56,13 +67,19 @@ test("good calls are admitted", () => {
   assert.equal(admitted(rpc("khqZz", [OPT, null, null, MINTED, 20])).op, "rpc");
   assert.equal(admitted(ask()).conversation, null);
   assert.equal(admitted(ask({ conversation: MINTED })).conversation, MINTED);
-  assert.equal(admitted(call("identity", { refresh: true }, { notebook: null, account: "ADA@example.com" })).refresh, true);
+  assert.equal(
+    admitted(call("identity", { refresh: true }, { notebook: null, account: "ADA@example.com" })).refresh,
+    true,
+  );
   assert.equal(admitted(call("identity", {}, { notebook: null })).refresh, false);
   assert.equal(admitted(call("status", {}, { notebook: null, account: null })).op, "status");
 });
 
 test("a foreign notebook is refused wherever it is named", () => {
-  assert.deepEqual(refusal(rpc("rLM1Ne", [FOREIGN, null, OPT, null, 0], { notebook: FOREIGN })), ["ALLOWLIST_DENIED", "extension"]);
+  assert.deepEqual(refusal(rpc("rLM1Ne", [FOREIGN, null, OPT, null, 0], { notebook: FOREIGN })), [
+    "ALLOWLIST_DENIED",
+    "extension",
+  ]);
   assert.deepEqual(refusal(rpc("rLM1Ne", [FOREIGN, null, OPT, null, 0])), ["ALLOWLIST_DENIED", "foreign_notebook"]);
   assert.deepEqual(refusal(rpc("hPTbtc", [OPT, null, FOREIGN, 20])), ["ALLOWLIST_DENIED", "foreign_notebook"]);
   assert.deepEqual(refusal(ask({ notebook: FOREIGN })), ["ALLOWLIST_DENIED", "foreign_notebook"]);
@@ -73,7 +90,10 @@ test('"*" allows every notebook, but not every text as one', () => {
   const all = { ...SETTINGS, notebooks: "*" };
   assert.equal(admitted(rpc("rLM1Ne", [FOREIGN, null, OPT, null, 0], { notebook: FOREIGN }), all).op, "rpc");
   for (const notebook of ["../notebook/x", "", `${FOREIGN}?authuser=1`]) {
-    assert.deepEqual(refusal(rpc("hizoJc", [[SOURCE], [2], [2]], { notebook }), all), ["INVALID_ARGUMENT", "extension"]);
+    assert.deepEqual(refusal(rpc("hizoJc", [[SOURCE], [2], [2]], { notebook }), all), [
+      "INVALID_ARGUMENT",
+      "extension",
+    ]);
   }
 });
 
@@ -81,11 +101,18 @@ test("deny by default: without settings nothing is admitted", () => {
   const none = { account: null, notebooks: [] };
   assert.equal(refusal(rpc("wXbhsf", [null, 1, null, OPT], { notebook: null }), none)[0], "ACCOUNT_MISMATCH");
   const no_notebooks = { account: "ada@example.com", notebooks: [] };
-  assert.deepEqual(refusal(rpc("rLM1Ne", [NOTEBOOK, null, OPT, null, 0]), no_notebooks), ["ALLOWLIST_DENIED", "extension"]);
+  assert.deepEqual(refusal(rpc("rLM1Ne", [NOTEBOOK, null, OPT, null, 0]), no_notebooks), [
+    "ALLOWLIST_DENIED",
+    "extension",
+  ]);
 });
 
 test("a foreign source is refused, and so is one nobody has seen", () => {
-  for (const [id, reason] of [[FOREIGN_SOURCE, "foreign_id"], [UNKNOWN, "unknown_id"], [MINTED, "foreign_id"]]) {
+  for (const [id, reason] of [
+    [FOREIGN_SOURCE, "foreign_id"],
+    [UNKNOWN, "unknown_id"],
+    [MINTED, "foreign_id"],
+  ]) {
     assert.deepEqual(refusal(rpc("hizoJc", [[id], [2], [2]])), ["ALLOWLIST_DENIED", reason]);
     assert.deepEqual(refusal(rpc("tr032e", [[[[id]]]])), ["ALLOWLIST_DENIED", reason]);
     assert.deepEqual(refusal(ask({ sources: [[[SOURCE]], [[id]]] })), ["ALLOWLIST_DENIED", reason]);
@@ -103,12 +130,24 @@ test("the person's own chat is never continued, a foreign conversation never rea
 test("another account is refused with both addresses masked", () => {
   const frame = rpc("rLM1Ne", [NOTEBOOK, null, OPT, null, 0], { account: "grace@example.com" });
   assert.equal(refusal(frame)[0], "ACCOUNT_MISMATCH");
-  assert.throws(() => admitted(frame), (error) => /g\*\*\*@example\.com/.test(error.message) && !/grace|ada@/.test(JSON.stringify(error.toWire())));
+  assert.throws(
+    () => admitted(frame),
+    (error) => /g\*\*\*@example\.com/.test(error.message) && !/grace|ada@/.test(JSON.stringify(error.toWire())),
+  );
   assert.equal(refusal({ ...frame, account: null })[0], "ACCOUNT_MISMATCH");
 });
 
 test("ops and RPC ids outside the table are refused, those of the next issue too", () => {
-  for (const op of ["upload.start", "upload.slice", "upload.query", "upload.finish", "eval", "toString", "__proto__", ""]) {
+  for (const op of [
+    "upload.start",
+    "upload.slice",
+    "upload.query",
+    "upload.finish",
+    "eval",
+    "toString",
+    "__proto__",
+    "",
+  ]) {
     assert.throws(() => admitted(call(op, {})), { code: "INVALID_ARGUMENT", message: /not in this build's table/ });
   }
   for (const id of ["CCqFvf", "izAoDd", "AH0mwd", "WWINqb", "toString", "", 7, null, { toString: "rLM1Ne" }]) {
@@ -117,8 +156,14 @@ test("ops and RPC ids outside the table are refused, those of the next issue too
 });
 
 test("parameters that the op does not have are refused, and so is a notebook where there is none", () => {
-  assert.equal(refusal(call("rpc", { rpc: "tr032e", params: [[[[SOURCE]]]], source_path: `/notebook/${FOREIGN}` }))[0], "INVALID_ARGUMENT");
-  assert.equal(refusal(call("stream", { params: ask().params.params, conversation: PERSONS_CHAT }))[0], "INVALID_ARGUMENT");
+  assert.equal(
+    refusal(call("rpc", { rpc: "tr032e", params: [[[[SOURCE]]]], source_path: `/notebook/${FOREIGN}` }))[0],
+    "INVALID_ARGUMENT",
+  );
+  assert.equal(
+    refusal(call("stream", { params: ask().params.params, conversation: PERSONS_CHAT }))[0],
+    "INVALID_ARGUMENT",
+  );
   assert.equal(refusal(rpc("wXbhsf", [null, 1, null, OPT]))[0], "INVALID_ARGUMENT");
   assert.equal(refusal(call("identity", { refresh: "yes" }, { notebook: null }))[0], "INVALID_ARGUMENT");
   assert.equal(refusal(call("status", { account: "x" }, { notebook: null }))[0], "INVALID_ARGUMENT");

@@ -30,7 +30,9 @@ test("probe says which executor a document has, or that there is none", async ()
 });
 
 test("a command reaches one document, never its successor", async () => {
-  const chrome = chromeWith(readyExecutor({ identity: () => ({ ok: true, account: "a@b", origin: "o", build_label: "l" }) }));
+  const chrome = chromeWith(
+    readyExecutor({ identity: () => ({ ok: true, account: "a@b", origin: "o", build_label: "l" }) }),
+  );
   const executor = new Executor(chrome);
   assert.equal((await executor.identity(PAGE, "a@b")).account, "a@b");
   chrome.tabs.get(1).document_id = "doc-1-2";
@@ -41,7 +43,7 @@ test("Chrome's refusals before the injection prove that nothing ran", async () =
   const texts = [
     "No tab with id: 1.",
     "No document with id doc-1-1 in tab with id 1.",
-    "Cannot access contents of url \"https://accounts.google.com/\". Extension manifest must request permission.",
+    'Cannot access contents of url "https://accounts.google.com/". Extension manifest must request permission.',
     "Frame with ID 0 is showing error page",
   ];
   for (const text of texts) await assert.rejects(failing(text).identity(PAGE, "a@b"), PageGone, text);
@@ -57,7 +59,12 @@ test("a document that goes away with the command proves nothing", async () => {
 test("the page's refusal keeps its code, detail and word on started", async () => {
   const error = { code: "ACCOUNT_MISMATCH", message: "m", detail: { side: "page" }, started: false };
   const executor = new Executor(chromeWith(readyExecutor({ identity: () => ({ ok: false, error }) })));
-  await assert.rejects(executor.identity(PAGE, "a@b"), { code: "ACCOUNT_MISMATCH", message: "m", detail: { side: "page" }, started: false });
+  await assert.rejects(executor.identity(PAGE, "a@b"), {
+    code: "ACCOUNT_MISMATCH",
+    message: "m",
+    detail: { side: "page" },
+    started: false,
+  });
 });
 
 test("the injected function reads only what a page cannot replace", () => {

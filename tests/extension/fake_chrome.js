@@ -6,7 +6,9 @@ export class FakeStorage {
   items = {};
 
   async get(keys) {
-    return structuredClone(Object.fromEntries(keys.filter((key) => key in this.items).map((key) => [key, this.items[key]])));
+    return structuredClone(
+      Object.fromEntries(keys.filter((key) => key in this.items).map((key) => [key, this.items[key]])),
+    );
   }
 
   async set(items) {
@@ -60,7 +62,16 @@ export class FakePort {
 /** What a tab shows. `executor` answers commands; null: no page script of ours. */
 export class FakeTab {
   constructor(id, url, { executor = null, status = "complete", active = false } = {}) {
-    Object.assign(this, { id, url, status, active, discarded: false, frozen: false, executor, document_id: `doc-${id}-1` });
+    Object.assign(this, {
+      id,
+      url,
+      status,
+      active,
+      discarded: false,
+      frozen: false,
+      executor,
+      document_id: `doc-${id}-1`,
+    });
   }
 }
 
@@ -116,7 +127,8 @@ export class FakeChrome {
     this.tabs.delete(id);
   };
   executeScript = async ({ target, world, injectImmediately, args: [entry, command] }) => {
-    if (world !== "MAIN" || !injectImmediately || entry !== "__notebookGatewayExecutor") throw new Error("wrong injection");
+    if (world !== "MAIN" || !injectImmediately || entry !== "__notebookGatewayExecutor")
+      throw new Error("wrong injection");
     const tab = this.tabs.get(target.tabId);
     if (tab === undefined) throw new Error(`No tab with id: ${target.tabId}.`);
     const document_id = tab.document_id;

@@ -15,7 +15,15 @@ export const SOURCE = "5a2b3c4d-0001-4a00-8b00-00000000000a";
 export const OPT = [2, null, null, [1, null, null, null, null, null, null, null, null, null, [1]]];
 
 /** An answer of the page to an admitted rpc. */
-export const rpcAnswer = (more = {}) => ({ ok: true, status: 200, body: "body", retry_after_s: null, owned: null, fetch_ms: 3, ...more });
+export const rpcAnswer = (more = {}) => ({
+  ok: true,
+  status: 200,
+  body: "body",
+  retry_after_s: null,
+  owned: null,
+  fetch_ms: 3,
+  ...more,
+});
 
 export class FakeHost {
   /** @type {any[]} everything but heartbeats and `ready`, in order */
@@ -40,7 +48,14 @@ export class FakeHost {
     this.ownership = new Ownership(chrome.session);
     const executor = new Executor(chrome);
     this.tabs = new TabKeeper(chrome, executor);
-    this.gateway = new Gateway({ port: this.port, settings: this.settings, ownership: this.ownership, tabs: this.tabs, executor, extension_id: chrome.extension_id });
+    this.gateway = new Gateway({
+      port: this.port,
+      settings: this.settings,
+      ownership: this.ownership,
+      tabs: this.tabs,
+      executor,
+      extension_id: chrome.extension_id,
+    });
     await Promise.all([this.settings.load(), this.ownership.load(), this.tabs.load(), this.port.load()]);
     this.port.start();
     return this;
@@ -62,7 +77,18 @@ export class FakeHost {
   /** Send a call and return its id. */
   send(op, params, more = {}) {
     const id = more.id ?? this.#next_id++;
-    this.host({ conn: 1, type: "call", id, op, params, notebook: NOTEBOOK, account: ACCOUNT, not_after_ms: Date.now() + 5_000, trace: {}, ...more });
+    this.host({
+      conn: 1,
+      type: "call",
+      id,
+      op,
+      params,
+      notebook: NOTEBOOK,
+      account: ACCOUNT,
+      not_after_ms: Date.now() + 5_000,
+      trace: {},
+      ...more,
+    });
     return id;
   }
 
@@ -77,7 +103,11 @@ export class FakeHost {
 
   ask(more = {}) {
     const { conversation = null, sources = [], ...frame } = more;
-    return this.call("stream", { params: [sources, "why?", null, [2, null, [1], [1]], conversation, null, null, NOTEBOOK, 1] }, frame);
+    return this.call(
+      "stream",
+      { params: [sources, "why?", null, [2, null, [1], [1]], conversation, null, null, NOTEBOOK, 1] },
+      frame,
+    );
   }
 
   /** The first frame, past or future, that fits. */

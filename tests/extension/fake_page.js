@@ -169,7 +169,7 @@ export function frameBody(...chunks) {
   const frame = (payload) => `${payload.length + 2}\n${payload}\n`;
   let body = ")]}'\n\n" + chunks.map((rows) => frame(JSON.stringify(rows))).join("");
   const row_count = chunks.flat().length + 1;
-  for (let size = 0; ; ) {
+  for (let size = 0; ;) {
     const whole = body + frame(`[["e",${row_count},null,null,${size}]]`);
     const real_size = Buffer.byteLength(whole);
     if (real_size === size) return whole;
@@ -180,7 +180,11 @@ export function frameBody(...chunks) {
 /** A body with one answered row, as small answers come. */
 export function answerBody(rpc, result, status = null) {
   const text = result === null ? null : JSON.stringify(result);
-  return frameBody([["wrb.fr", rpc, text, null, null, status, "generic"], ["di", 41], ["af.httprm", 41, "-7", 10]]);
+  return frameBody([
+    ["wrb.fr", rpc, text, null, null, status, "generic"],
+    ["di", 41],
+    ["af.httprm", 41, "-7", 10],
+  ]);
 }
 
 /** Read a body back strictly: every number in it must be true. @returns {any[]} all rows */

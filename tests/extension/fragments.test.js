@@ -18,7 +18,7 @@ function pieces(message, size, { conn = 1, id = 7 } = {}) {
 }
 
 test("C-035 quotes, control characters and cuts inside multi-byte characters come through", () => {
-  const message = { text: `"""\\ \u0001\u0007 😀 ü — عربي 👩‍👩‍👧 ${"\"".repeat(50)}` };
+  const message = { text: `"""\\ \u0001\u0007 😀 ü — عربي 👩‍👩‍👧 ${'"'.repeat(50)}` };
   for (let size = 1; size < 40; size += 1) {
     const joiner = new FragmentJoiner();
     const taken = pieces(message, size).map((piece) => joiner.take(piece));
@@ -50,8 +50,22 @@ test("a gap, a repeat or another message in between is refused, and nothing is k
 
 test("the limit holds over all connections, before the last piece arrives", () => {
   const joiner = new FragmentJoiner(10);
-  joiner.take({ type: "fragment", conn: 1, id: 1, seq: 0, last: false, data: Buffer.from("123456").toString("base64") });
-  const second = { type: "fragment", conn: 2, id: 1, seq: 0, last: false, data: Buffer.from("12345").toString("base64") };
+  joiner.take({
+    type: "fragment",
+    conn: 1,
+    id: 1,
+    seq: 0,
+    last: false,
+    data: Buffer.from("123456").toString("base64"),
+  });
+  const second = {
+    type: "fragment",
+    conn: 2,
+    id: 1,
+    seq: 0,
+    last: false,
+    data: Buffer.from("12345").toString("base64"),
+  };
   assert.throws(() => joiner.take(second), BadFragment);
   joiner.drop(1);
   assert.doesNotThrow(() => joiner.take(second));
@@ -59,6 +73,9 @@ test("the limit holds over all connections, before the last piece arrives", () =
 
 test("what is no base64, no UTF-8 or no JSON is refused", () => {
   for (const data of ["%%%", Buffer.from([0xff]).toString("base64"), Buffer.from("{").toString("base64")]) {
-    assert.throws(() => new FragmentJoiner().take({ type: "fragment", conn: 1, id: 1, seq: 0, last: true, data }), BadFragment);
+    assert.throws(
+      () => new FragmentJoiner().take({ type: "fragment", conn: 1, id: 1, seq: 0, last: true, data }),
+      BadFragment,
+    );
   }
 });

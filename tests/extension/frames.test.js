@@ -3,7 +3,17 @@ import { test } from "node:test";
 
 import { parseFrame } from "../../extension/lib/frames.js";
 
-const CALL = { conn: 1, type: "call", id: 7, op: "rpc", params: {}, notebook: null, account: "a@b", not_after_ms: 1, trace: {} };
+const CALL = {
+  conn: 1,
+  type: "call",
+  id: 7,
+  op: "rpc",
+  params: {},
+  notebook: null,
+  account: "a@b",
+  not_after_ms: 1,
+  trace: {},
+};
 
 test("a good frame passes, without what the table does not have", () => {
   assert.deepEqual(parseFrame({ ...CALL, extra: 1 }), CALL);
@@ -22,7 +32,17 @@ test("each missing or wrong-typed field is a TypeError that names it", () => {
 });
 
 test("what a host does not send is refused", () => {
-  for (const raw of [null, undefined, 7, "call", [], {}, { type: "result", conn: 1, id: 1, ok: true }, { type: "hello", conn: 1 }, { type: "toString", conn: 1 }]) {
+  for (const raw of [
+    null,
+    undefined,
+    7,
+    "call",
+    [],
+    {},
+    { type: "result", conn: 1, id: 1, ok: true },
+    { type: "hello", conn: 1 },
+    { type: "toString", conn: 1 },
+  ]) {
     assert.throws(() => parseFrame(raw), TypeError);
   }
 });

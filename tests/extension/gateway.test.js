@@ -22,7 +22,13 @@ const forever = () => new Promise(() => {});
 test("a read goes to the page with source path and parameters, and its answer comes back whole", async () => {
   const result = await metadata();
   const { hops, ...rest } = result;
-  assert.deepEqual(rest, { conn: 1, type: "result", id: 1, ok: true, value: { status: 200, body: "body", retry_after_s: null } });
+  assert.deepEqual(rest, {
+    conn: 1,
+    type: "result",
+    id: 1,
+    ok: true,
+    value: { status: 200, body: "body", retry_after_s: null },
+  });
   assert.deepEqual(Object.keys(result).slice(0, 3), ["conn", "type", "id"]);
   assert.deepEqual(Object.keys(hops).sort(), ["fetch_ms", "page_ms", "tab_ms", "worker_ms"]);
   const [command] = host.commands;
@@ -50,10 +56,19 @@ test("forged frames reach no page: foreign notebook, source, conversation, accou
     host.call("identity", {}, { notebook: null, ...other_account }),
     host.call("upload.start", {}),
   ]);
-  assert.deepEqual(results.map(({ error }) => error.code), [
-    "ALLOWLIST_DENIED", "ALLOWLIST_DENIED", "ALLOWLIST_DENIED", "ALLOWLIST_DENIED", "ALLOWLIST_DENIED",
-    "ACCOUNT_MISMATCH", "ACCOUNT_MISMATCH", "INVALID_ARGUMENT",
-  ]);
+  assert.deepEqual(
+    results.map(({ error }) => error.code),
+    [
+      "ALLOWLIST_DENIED",
+      "ALLOWLIST_DENIED",
+      "ALLOWLIST_DENIED",
+      "ALLOWLIST_DENIED",
+      "ALLOWLIST_DENIED",
+      "ACCOUNT_MISMATCH",
+      "ACCOUNT_MISMATCH",
+      "INVALID_ARGUMENT",
+    ],
+  );
   assert.ok(results.every(({ ok, error }) => ok === false && error.started === false));
   assert.deepEqual([host.commands.length, host.chrome.tabs.size], [0, 0]);
 });
@@ -81,25 +96,33 @@ test("a notebook that is no longer allowed is refused at once", async () => {
 
 test("status opens no tab and shows account, notebooks and open calls", async () => {
   const { value } = await host.call("status", {}, { notebook: null, account: null });
-  assert.deepEqual({ ...value, profile: null }, {
-    build: "0.1.0",
-    extension_id: host.chrome.extension_id,
-    profile: null,
-    account: ACCOUNT,
-    notebooks: [NOTEBOOK],
-    tab: null,
-    open_calls: 1,
-    paused: false,
-  });
+  assert.deepEqual(
+    { ...value, profile: null },
+    {
+      build: "0.1.0",
+      extension_id: host.chrome.extension_id,
+      profile: null,
+      account: ACCOUNT,
+      notebooks: [NOTEBOOK],
+      tab: null,
+      open_calls: 1,
+      paused: false,
+    },
+  );
   assert.equal(host.chrome.tabs.size, 0);
 });
 
 test("identity gives what the page says; refresh loads the page anew", async () => {
-  host.page({ identity: () => ({ ok: true, account: ACCOUNT, origin: "https://notebook.google.com", build_label: "b1" }) });
+  host.page({
+    identity: () => ({ ok: true, account: ACCOUNT, origin: "https://notebook.google.com", build_label: "b1" }),
+  });
   const first = await host.call("identity", { refresh: false }, { notebook: null });
   assert.deepEqual(first.value, { account: ACCOUNT, origin: "https://notebook.google.com", build_label: "b1" });
   assert.equal((await host.call("identity", { refresh: true }, { notebook: null })).ok, true);
-  assert.deepEqual(host.chrome.log.map(([what]) => what), ["open", "keep", "reload"]);
+  assert.deepEqual(
+    host.chrome.log.map(([what]) => what),
+    ["open", "keep", "reload"],
+  );
 });
 
 test("a refusal of the page keeps its word on started, and a signed-out page is told and loaded anew", async () => {
@@ -120,7 +143,10 @@ test("a stream: chunks in order, then one result with the minted conversation", 
   });
   const { value, id } = await host.ask();
   const chunks = host.received.filter(({ type }) => type === "chunk");
-  assert.deepEqual(chunks, [{ conn: 1, type: "chunk", id, seq: 0, data: "a" }, { conn: 1, type: "chunk", id, seq: 1, data: "b" }]);
+  assert.deepEqual(chunks, [
+    { conn: 1, type: "chunk", id, seq: 0, data: "a" },
+    { conn: 1, type: "chunk", id, seq: 1, data: "b" },
+  ]);
   assert.equal(value.status, 200);
   assert.equal(JSON.parse(host.commands[0].params_json)[4], value.conversation);
   assert.deepEqual(host.ownership.ownerOf(value.conversation), { notebook: NOTEBOOK, kind: "minted" });
@@ -150,7 +176,10 @@ test("cancel ends the call and stops it in the page; the late answer is nobody's
   const { error } = await result;
   assert.deepEqual([error.code, error.started], ["CANCELLED", true]);
   await settled();
-  assert.deepEqual(host.commands.map(({ op }) => op), ["rpc", "abort"]);
+  assert.deepEqual(
+    host.commands.map(({ op }) => op),
+    ["rpc", "abort"],
+  );
   assert.equal(host.commands[1].key, host.commands[0].key);
   answer(rpcAnswer());
   await settled();
@@ -158,7 +187,7 @@ test("cancel ends the call and stops it in the page; the late answer is nobody's
 });
 
 test("a call that is cancelled while the tab loads never starts", async () => {
-  host.chrome.onLoad = (tab) => (tab.status = "loading", tab.url = "");
+  host.chrome.onLoad = (tab) => ((tab.status = "loading"), (tab.url = ""));
   const result = metadata();
   await settled();
   host.host({ conn: 1, type: "cancel", id: 1, reason: "caller left" });
@@ -171,16 +200,25 @@ test("a call that is cancelled while the tab loads never starts", async () => {
 
 test("a closed connection stops its calls in the page and gets no result; others go on", async () => {
   let finish = () => {};
-  host.page({ rpc: () => new Promise((resolve) => (finish = () => resolve(rpcAnswer()))), abort: () => ({ ok: true }) });
+  host.page({
+    rpc: () => new Promise((resolve) => (finish = () => resolve(rpcAnswer()))),
+    abort: () => ({ ok: true }),
+  });
   host.send("rpc", { rpc: "rLM1Ne", params: [NOTEBOOK, null, OPT, null, 0] }, { id: 1 });
   const other = metadata({ conn: 2, id: 1 });
   await until(() => host.commands.length === 2);
   host.host({ conn: 1, type: "conn_close", reason: "eof" });
   await settled();
-  assert.deepEqual(host.commands.map(({ op }) => op), ["rpc", "rpc", "abort"]);
+  assert.deepEqual(
+    host.commands.map(({ op }) => op),
+    ["rpc", "rpc", "abort"],
+  );
   finish();
   assert.equal((await other).conn, 2);
-  assert.deepEqual(host.received.filter(({ conn }) => conn === 1), []);
+  assert.deepEqual(
+    host.received.filter(({ conn }) => conn === 1),
+    [],
+  );
 });
 
 test("C-045 closing the tab ends its calls at once, without proof that nothing left", async () => {
@@ -262,7 +300,12 @@ test("a malformed call gets a result, any other breach ends its connection only"
   const { error } = await host.call("rpc", [], {});
   assert.deepEqual([error.code, error.started], ["INVALID_ARGUMENT", false]);
   host.host({ conn: 4, type: "cancel", id: "x", reason: "r" });
-  assert.deepEqual(host.received.at(-1), { conn: 4, type: "error", code: "INVALID_ARGUMENT", message: 'cancel: field "id" has the wrong type' });
+  assert.deepEqual(host.received.at(-1), {
+    conn: 4,
+    type: "error",
+    code: "INVALID_ARGUMENT",
+    message: 'cancel: field "id" has the wrong type',
+  });
   host.host({ conn: 5, type: "fragment", id: 1, seq: 3, last: true, data: "" });
   assert.deepEqual([host.received.at(-1).conn, host.received.at(-1).type], [5, "error"]);
   assert.equal(host.port.is_open, true);
@@ -276,7 +319,17 @@ test("an id that is open already ends the connection: its result could not be to
 });
 
 test("a large call that came in fragments is a call like any other", async () => {
-  const frame = { conn: 1, type: "call", id: 5, op: "rpc", params: { rpc: "rLM1Ne", params: [NOTEBOOK, null, OPT, null, 0] }, notebook: NOTEBOOK, account: ACCOUNT, not_after_ms: Date.now() + 5_000, trace: {} };
+  const frame = {
+    conn: 1,
+    type: "call",
+    id: 5,
+    op: "rpc",
+    params: { rpc: "rLM1Ne", params: [NOTEBOOK, null, OPT, null, 0] },
+    notebook: NOTEBOOK,
+    account: ACCOUNT,
+    not_after_ms: Date.now() + 5_000,
+    trace: {},
+  };
   const bytes = Buffer.from(JSON.stringify(frame));
   for (const [seq, data] of [bytes.subarray(0, 100), bytes.subarray(100)].entries()) {
     host.host({ conn: 1, type: "fragment", id: 5, seq, last: seq === 1, data: data.toString("base64") });
@@ -295,7 +348,13 @@ test("another account: ready again, event to all, ids and tab forgotten", async 
   await metadata();
   await host.settings.set({ account: "grace@example.com" });
   await settled();
-  assert.equal(host.chrome.ports.at(-1).sent.filter(({ type }) => type === "ready").at(-1).account, "grace@example.com");
+  assert.equal(
+    host.chrome.ports
+      .at(-1)
+      .sent.filter(({ type }) => type === "ready")
+      .at(-1).account,
+    "grace@example.com",
+  );
   assert.deepEqual(host.received.find(({ type, name }) => type === "event" && name === "account_changed").conn, 0);
   assert.equal(host.ownership.ownerOf(SOURCE), undefined);
   assert.equal(host.chrome.tabs.size, 0);

@@ -27,7 +27,16 @@ test("the first frame says who this worker is, keys in routing order", (t) => {
   mockTime(t);
   port.start();
   const [ready, ping] = chrome.ports[0].sent;
-  assert.deepEqual(ready, { conn: 0, type: "ready", v_min: 1, v_max: 1, build: BUILD, extension_id: chrome.extension_id, profile: "p1", account: "ada@example.com" });
+  assert.deepEqual(ready, {
+    conn: 0,
+    type: "ready",
+    v_min: 1,
+    v_max: 1,
+    build: BUILD,
+    extension_id: chrome.extension_id,
+    profile: "p1",
+    account: "ada@example.com",
+  });
   assert.deepEqual(Object.keys(ready).slice(0, 2), ["conn", "type"]);
   assert.equal(ping.type, "ping");
 });
@@ -42,7 +51,10 @@ test("the host's ping is answered and its pong is not passed on; other frames ar
   assert.deepEqual(handle.sent.at(-1), { conn: 0, type: "pong", t: 42 });
   handle.host({ conn: 0, type: "pong", t: 1 });
   handle.host({ conn: 3, type: "conn_open", client: { name: "x", version: "1" }, build: "b" });
-  assert.deepEqual(taken.map((frame) => frame.type), ["conn_open"]);
+  assert.deepEqual(
+    taken.map((frame) => frame.type),
+    ["conn_open"],
+  );
 });
 
 test("two missed heartbeats end the port; any frame counts as life", (t) => {
@@ -72,7 +84,10 @@ test("C-038 a host that never stays is launched with pauses that grow to at leas
   const pauses = launched_ms.slice(1).map((at, i) => at - launched_ms[i]);
   assert.ok(pauses.length <= 16, `${pauses.length} launches in five minutes`);
   assert.ok(pauses.at(-1) >= 30_000);
-  assert.deepEqual([...pauses].sort((a, b) => a - b), pauses);
+  assert.deepEqual(
+    [...pauses].sort((a, b) => a - b),
+    pauses,
+  );
   assert.ok(chrome.ports.filter((handle) => handle.is_open).length <= 1);
 });
 

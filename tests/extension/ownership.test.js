@@ -28,7 +28,10 @@ test("the map is bounded; the oldest ids go first", async () => {
   const ownership = new Ownership(new FakeStorage(), 3);
   await ownership.learn("n1", "source", ["a", "b", "c"]);
   await ownership.learn("n1", "source", ["d"]);
-  assert.deepEqual(["a", "b", "c", "d"].map((id) => ownership.ownerOf(id) !== undefined), [false, true, true, true]);
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((id) => ownership.ownerOf(id) !== undefined),
+    [false, true, true, true],
+  );
 });
 
 test("nothing is written when nothing is new", async () => {

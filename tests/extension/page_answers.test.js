@@ -11,7 +11,10 @@ const DRIVE_SOURCE = "5a2b3c4d-0002-4a00-8b00-00000000000b";
 const CONVERSATION = "c0ffee00-0001-4a00-8b00-00000000000a";
 
 const row = (id, title, sources = null) => [title, sources, id, "📗", null, [1]];
-const TAIL = [["di", 41], ["af.httprm", 41, "-7", 10]];
+const TAIL = [
+  ["di", 41],
+  ["af.httprm", 41, "-7", 10],
+];
 
 /** @param {string} body @param {object} more */
 async function ask(rpc, body, more = {}) {
@@ -25,7 +28,10 @@ const metadataOf = (body) => ask("rLM1Ne", body, { notebook: NOTEBOOK });
 const conversationsOf = (body) => ask("hPTbtc", body, { notebook: NOTEBOOK });
 
 test("rows of notebooks that are not allowed do not leave the page, and the framing of the rest is exact", async () => {
-  const rows = [row(OTHER_NOTEBOOK, "secret plans"), row(NOTEBOOK, "Überblick 😀 — Teil 2 \u202eعربي 👩‍👩‍👧", [[[SOURCE], "<a & b = 'c'>"]])];
+  const rows = [
+    row(OTHER_NOTEBOOK, "secret plans"),
+    row(NOTEBOOK, "Überblick 😀 — Teil 2 \u202eعربي 👩‍👩‍👧", [[[SOURCE], "<a & b = 'c'>"]]),
+  ];
   const body = frameBody([["wrb.fr", "wXbhsf", JSON.stringify([rows]), null, null, null, "generic"]], TAIL);
   const answer = await listOf(body, [NOTEBOOK]);
 
@@ -87,7 +93,10 @@ test("an unknown shape of the list fails closed and names the slot", async () =>
 });
 
 test("C-058 the answer of another id is withheld, its name is kept", async () => {
-  const body = frameBody([["wrb.fr", "Zzz999", JSON.stringify([[row(OTHER_NOTEBOOK, "secret plans")]]), null, null, null, "generic"]], TAIL);
+  const body = frameBody(
+    [["wrb.fr", "Zzz999", JSON.stringify([[row(OTHER_NOTEBOOK, "secret plans")]]), null, null, null, "generic"]],
+    TAIL,
+  );
   const answer = await listOf(body, [NOTEBOOK]);
   assert.deepEqual(readBodyStrictly(answer.body)[0], ["wrb.fr", "Zzz999", null, null, null, null, "generic"]);
 });
@@ -127,7 +136,7 @@ test("a web page instead of data is AUTH_REQUIRED", async () => {
 });
 
 test("bodies that are no framing fail closed", async () => {
-  const bad = [")]}'\n\nhello\n[]\n", ")]}'\n\n7\n[[\"e\",1]]\n5\n", ")]}'\n\n4\n{}\n", ")]}'\n\n12\n[[\"new\",1]]\n"];
+  const bad = [")]}'\n\nhello\n[]\n", ')]}\'\n\n7\n[["e",1]]\n5\n', ")]}'\n\n4\n{}\n", ')]}\'\n\n12\n[["new",1]]\n'];
   for (const body of bad) {
     const { ok, error } = await listOf(body, [NOTEBOOK]);
     assert.equal(ok, false, body);
@@ -136,7 +145,10 @@ test("bodies that are no framing fail closed", async () => {
 });
 
 test("a notebook's source ids are read, Drive form included", async () => {
-  const sources = [[[SOURCE], "a"], [[null, true, [DRIVE_SOURCE]], "b"]];
+  const sources = [
+    [[SOURCE], "a"],
+    [[null, true, [DRIVE_SOURCE]], "b"],
+  ];
   const body = answerBody("rLM1Ne", [row(NOTEBOOK, "t", sources)]);
   const answer = await metadataOf(body);
   assert.equal(answer.body, body);
@@ -145,8 +157,15 @@ test("a notebook's source ids are read, Drive form included", async () => {
 });
 
 test("recorded notebooks and conversations are read", async () => {
-  for (const [rpc, folder, kind] of [["rLM1Ne", "", "source"], ["rLM1Ne", "later/", "source"], ["hPTbtc", "", "conversation"], ["hPTbtc", "later/", "conversation"]]) {
-    const lines = readFileSync(sharedPath(`wire/recorded/${folder}${rpc}.jsonl`), "utf-8").trim().split("\n");
+  for (const [rpc, folder, kind] of [
+    ["rLM1Ne", "", "source"],
+    ["rLM1Ne", "later/", "source"],
+    ["hPTbtc", "", "conversation"],
+    ["hPTbtc", "later/", "conversation"],
+  ]) {
+    const lines = readFileSync(sharedPath(`wire/recorded/${folder}${rpc}.jsonl`), "utf-8")
+      .trim()
+      .split("\n");
     for (const line of lines) {
       const { request, response } = JSON.parse(line);
       const notebook = request.query["source-path"].split("/").at(-1);
@@ -174,14 +193,24 @@ test("unknown shapes where ids stand fail closed", async () => {
     const { error } = await metadataOf(answerBody("rLM1Ne", result));
     assert.deepEqual([error?.code, error?.detail.path], ["UPSTREAM_SCHEMA_DRIFT", path]);
   }
-  for (const [result, path] of [["text", "$"], [["text"], "$[0]"], [[[["x"]]], "$[0][0][0]"], [[[7]], "$[0][0][0]"]]) {
+  for (const [result, path] of [
+    ["text", "$"],
+    [["text"], "$[0]"],
+    [[[["x"]]], "$[0][0][0]"],
+    [[[7]], "$[0][0][0]"],
+  ]) {
     const { error } = await conversationsOf(answerBody("hPTbtc", result));
     assert.deepEqual([error?.code, error?.detail.path], ["UPSTREAM_SCHEMA_DRIFT", path]);
   }
 });
 
 test("conversations are read in both recorded forms and when there is none", async () => {
-  for (const [result, ids] of [[[[[CONVERSATION]]], [CONVERSATION]], [[[[CONVERSATION, [1, 2], [3, 4]]]], [CONVERSATION]], [[], []], [[null], []]]) {
+  for (const [result, ids] of [
+    [[[[CONVERSATION]]], [CONVERSATION]],
+    [[[[CONVERSATION, [1, 2], [3, 4]]]], [CONVERSATION]],
+    [[], []],
+    [[null], []],
+  ]) {
     assert.deepEqual((await conversationsOf(answerBody("hPTbtc", result))).owned, { kind: "conversation", ids });
   }
 });

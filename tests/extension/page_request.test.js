@@ -86,7 +86,11 @@ test("C-051 the page account decides, found by the ordered keys", async () => {
 
 test("C-051 without an identity key the refusal names the keys that were looked for", async () => {
   const { oPEP7c, ...wiz } = SIGNED_IN;
-  const { error } = await new FakePage({ wiz }).run({ op: "identity", account: ACCOUNT, origins: ["https://notebook.google.com"] });
+  const { error } = await new FakePage({ wiz }).run({
+    op: "identity",
+    account: ACCOUNT,
+    origins: ["https://notebook.google.com"],
+  });
   assert.equal(error.code, "UPSTREAM_SCHEMA_DRIFT");
   assert.match(error.message, /oPEP7c or oM1Kwf/);
 });
@@ -111,8 +115,17 @@ test("C-052 the account is selected by its address, which is read anew at each c
 
 test("identity gives account, origin and build label, and nothing secret", async () => {
   const page = new FakePage();
-  const answer = await page.run({ op: "identity", account: "WORKER@example.com", origins: ["https://notebook.google.com"] });
-  assert.deepEqual(answer, { ok: true, account: ACCOUNT, origin: "https://notebook.google.com", build_label: SIGNED_IN.cfb2h });
+  const answer = await page.run({
+    op: "identity",
+    account: "WORKER@example.com",
+    origins: ["https://notebook.google.com"],
+  });
+  assert.deepEqual(answer, {
+    ok: true,
+    account: ACCOUNT,
+    origin: "https://notebook.google.com",
+    build_label: SIGNED_IN.cfb2h,
+  });
 });
 
 test("C-044 a command that comes after its deadline sends nothing and proves it", async () => {
@@ -149,7 +162,8 @@ test("HTTP errors pass untouched, with Retry-After in seconds", async () => {
   const answer = await page.rpc("wXbhsf", [], { allow: [] });
   assert.deepEqual([answer.status, answer.body, answer.retry_after_s], [429, "<html>slow down</html>", 7]);
 
-  page.answer = () => page.response("", { status: 503, headers: { "retry-after": new Date(page.now_ms + 9000).toUTCString() } });
+  page.answer = () =>
+    page.response("", { status: 503, headers: { "retry-after": new Date(page.now_ms + 9000).toUTCString() } });
   assert.equal((await page.rpc("tr032e", [])).retry_after_s, 9);
 });
 

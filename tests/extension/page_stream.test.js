@@ -15,7 +15,12 @@ function streamingPage() {
     init.signal.addEventListener("abort", () => controller.error(new DOMException("aborted", "AbortError")));
     return page.response(page.body);
   };
-  return { page, write: (bytes) => controller.enqueue(bytes), close: () => controller.close(), sever: () => controller.error(new TypeError("network error")) };
+  return {
+    page,
+    write: (bytes) => controller.enqueue(bytes),
+    close: () => controller.close(),
+    sever: () => controller.error(new TypeError("network error")),
+  };
 }
 
 test("a question is posted to the stream's own path with its own counter", async () => {
@@ -78,7 +83,10 @@ test("the download waits while more than a megabyte is unread", async () => {
   const page = new FakePage();
   const piece = new Uint8Array(256 * 1024).fill(97);
   let produced = 0;
-  const body = new ReadableStream({ pull: (made) => (produced < 40 ? (produced += 1, made.enqueue(piece)) : made.close()) }, { highWaterMark: 0 });
+  const body = new ReadableStream(
+    { pull: (made) => (produced < 40 ? ((produced += 1), made.enqueue(piece)) : made.close()) },
+    { highWaterMark: 0 },
+  );
   page.answer = () => page.response(body);
   await page.openStream();
   for (let i = 0; i < 200; i += 1) await new Promise(setImmediate);

@@ -89,7 +89,10 @@ test("the executor cannot be replaced, removed or listed, and leaves nothing els
 test("replaced built-ins see neither question nor answer nor tokens, and change nothing", async () => {
   const page = new FakePage();
   page.evaluate(`{${TRAPS}}`);
-  const rows = [["allowed", null, NOTEBOOK], ["hidden", null, OTHER_NOTEBOOK]];
+  const rows = [
+    ["allowed", null, NOTEBOOK],
+    ["hidden", null, OTHER_NOTEBOOK],
+  ];
   page.answer = () => page.response(answerBody("wXbhsf", [rows]));
   const entered = page.window.__notebookGatewayExecutor({
     op: "rpc",
@@ -107,7 +110,8 @@ test("replaced built-ins see neither question nor answer nor tokens, and change 
   assert.equal(answer.ok, true, answer.error?.message);
   assert.deepEqual(resultOf(readBodyStrictly(answer.body), "wXbhsf"), [[rows[0]]]);
   const seen = page.evaluate("seen");
-  for (const secret of [SECRET, SIGNED_IN.SNlM0e, SIGNED_IN.FdrFJe, "allowed", "hidden"]) assert.ok(!seen.includes(secret), secret);
+  for (const secret of [SECRET, SIGNED_IN.SNlM0e, SIGNED_IN.FdrFJe, "allowed", "hidden"])
+    assert.ok(!seen.includes(secret), secret);
   assert.deepEqual(page.sent[0].request[0][0][0], "wXbhsf");
 });
 
@@ -145,7 +149,9 @@ test("a trap that is set while the request runs gets neither the response nor th
 
 test("inherited properties are no part of a command", async () => {
   const page = new FakePage();
-  page.evaluate(`Object.assign(Object.prototype, { account: "worker@example.com", rpc: "AH0mwd", origins: ["https://notebook.google.com"] })`);
+  page.evaluate(
+    `Object.assign(Object.prototype, { account: "worker@example.com", rpc: "AH0mwd", origins: ["https://notebook.google.com"] })`,
+  );
   const answer = await page.run({ op: "rpc", key: "k" });
   assert.equal(answer.ok, false);
   assert.equal(page.sent.length, 0);

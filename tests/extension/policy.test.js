@@ -23,7 +23,10 @@ const pattern = (name) => (name === "stream" ? STREAM_PARAMS : RPC_RULES.get(nam
 
 test("the table holds these RPC ids and no others", () => {
   assert.deepEqual([...RPC_RULES.keys()].sort(), ["hPTbtc", "hizoJc", "khqZz", "rLM1Ne", "tr032e", "wXbhsf"]);
-  assert.deepEqual([...RPC_RULES].filter(([, rule]) => rule.at === "front").map(([id]) => id), ["wXbhsf"]);
+  assert.deepEqual(
+    [...RPC_RULES].filter(([, rule]) => rule.at === "front").map(([id]) => id),
+    ["wXbhsf"],
+  );
 });
 
 test("the exact parameters pass, and every id in them is found", () => {
@@ -38,7 +41,11 @@ test("the exact parameters pass, and every id in them is found", () => {
     tr032e: [["source", SOURCE]],
     hPTbtc: [["notebook", NOTEBOOK]],
     khqZz: [["conversation", CONVERSATION]],
-    stream: [["source", SOURCE], ["minted", CONVERSATION], ["notebook", NOTEBOOK]],
+    stream: [
+      ["source", SOURCE],
+      ["minted", CONVERSATION],
+      ["notebook", NOTEBOOK],
+    ],
   });
 });
 
@@ -48,7 +55,8 @@ function* smuggled(value, hostile) {
   if (!Array.isArray(value)) return;
   yield [...value, hostile];
   for (let i = 0; i < value.length; i += 1) {
-    for (const changed of smuggled(value[i], hostile)) yield value.with?.(i, changed) ?? value.map((item, n) => (n === i ? changed : item));
+    for (const changed of smuggled(value[i], hostile))
+      yield value.with?.(i, changed) ?? value.map((item, n) => (n === i ? changed : item));
   }
 }
 
@@ -81,7 +89,11 @@ test("wrong types, objects in place of lists and lists of ids in scalar slots ar
         if (JSON.stringify(forged) === JSON.stringify(params)) continue;
         const is_question = name === "stream" && typeof hostile === "string" && hostile !== "" && forged[1] === hostile;
         if (is_question) continue;
-        assert.throws(() => checkParams(name, pattern(name), forged), { code: "INVALID_ARGUMENT" }, JSON.stringify([name, forged]));
+        assert.throws(
+          () => checkParams(name, pattern(name), forged),
+          { code: "INVALID_ARGUMENT" },
+          JSON.stringify([name, forged]),
+        );
       }
     }
   }
@@ -99,7 +111,16 @@ test("bounds: page size, question length, number of sources", () => {
 
 test("an id is lower-case UUID text, nothing around it", () => {
   assert.equal(isId(NOTEBOOK), true);
-  for (const bad of [NOTEBOOK.toUpperCase(), `${NOTEBOOK}\n`, ` ${NOTEBOOK}`, `${NOTEBOOK}/..`, "", null, 7, [NOTEBOOK]]) {
+  for (const bad of [
+    NOTEBOOK.toUpperCase(),
+    `${NOTEBOOK}\n`,
+    ` ${NOTEBOOK}`,
+    `${NOTEBOOK}/..`,
+    "",
+    null,
+    7,
+    [NOTEBOOK],
+  ]) {
     assert.equal(isId(bad), false, String(bad));
   }
 });

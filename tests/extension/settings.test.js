@@ -39,7 +39,18 @@ test("wrong settings are refused and change nothing", async () => {
   const store = new SettingsStore(new FakeStorage());
   await store.load();
   await store.set({ account: "ada@example.com", notebooks: [NOTEBOOK] });
-  const wrong = [null, [], "x", { account: "ada" }, { account: 7 }, { notebooks: "all" }, { notebooks: ["*"] }, { notebooks: [NOTEBOOK.toUpperCase()] }, { notebooks: null }, { paused: true }];
+  const wrong = [
+    null,
+    [],
+    "x",
+    { account: "ada" },
+    { account: 7 },
+    { notebooks: "all" },
+    { notebooks: ["*"] },
+    { notebooks: [NOTEBOOK.toUpperCase()] },
+    { notebooks: null },
+    { paused: true },
+  ];
   for (const raw of wrong) await assert.rejects(store.set(raw), TypeError, JSON.stringify(raw));
   assert.deepEqual(store.current, { account: "ada@example.com", notebooks: [NOTEBOOK] });
 });

@@ -30,13 +30,17 @@ function keeper() {
   return [made, told];
 }
 
-const ready = (more = {}) => tabs.ready({ account: ACCOUNT, not_after_ms: Date.now() + 5_000, refresh: false, ...more });
+const ready = (more = {}) =>
+  tabs.ready({ account: ACCOUNT, not_after_ms: Date.now() + 5_000, refresh: false, ...more });
 const opened = () => chrome.log.filter(([what]) => what === "open").length;
 
 test("one tab is opened in the background and used by all callers", async () => {
   const pages = await Promise.all([ready(), ready(), ready()]);
   assert.equal(new Set(pages.map((page) => page.document_id)).size, 1);
-  assert.deepEqual(chrome.log.map(([what]) => what), ["open", "keep"]);
+  assert.deepEqual(
+    chrome.log.map(([what]) => what),
+    ["open", "keep"],
+  );
   assert.equal(chrome.log[0][1], HOME);
   assert.equal(await ready(), pages[0]);
 });
@@ -60,7 +64,12 @@ test("without a known tab, a background tab that was opened for the account is t
 });
 
 test("a discarded, frozen or wandered-off tab is loaded anew", async () => {
-  for (const change of [{ discarded: true, executor: null }, { frozen: true }, { url: "https://example.org/" }, { executor: null }]) {
+  for (const change of [
+    { discarded: true, executor: null },
+    { frozen: true },
+    { url: "https://example.org/" },
+    { executor: null },
+  ]) {
     const before = await ready();
     tabs.invalidate(before);
     Object.assign(chrome.tabs.get(before.tab_id), change);
@@ -81,12 +90,20 @@ test("an executor of an older build is reloaded before it is used", async () => 
 
 test("a document from before the extension was reloaded is loaded anew, one from after it is used", async () => {
   const old = readyExecutor();
-  chrome.tabs.set(3, new FakeTab(3, HOME, { executor: async (command) => ({ ...(await old(command)), loaded_ms: Date.now() - 60_000 }) }));
+  chrome.tabs.set(
+    3,
+    new FakeTab(3, HOME, {
+      executor: async (command) => ({ ...(await old(command)), loaded_ms: Date.now() - 60_000 }),
+    }),
+  );
   await tabs.markInstalled();
   [tabs, losses] = keeper(); // the time of loading outlives the worker
   await tabs.load();
   const page = await ready();
-  assert.deepEqual(chrome.log, [["keep", 3], ["reload", 3]]);
+  assert.deepEqual(chrome.log, [
+    ["keep", 3],
+    ["reload", 3],
+  ]);
   tabs.invalidate(page);
   assert.deepEqual(await ready(), page);
 });
@@ -107,14 +124,19 @@ test("a page that leads to the sign-in host is AUTH_REQUIRED, and the next call 
 test("a sign-in page that the person is looking at is left alone", async () => {
   const page = await ready();
   tabs.invalidate(page);
-  Object.assign(chrome.tabs.get(page.tab_id), { url: "https://accounts.google.com/v3/signin", active: true, executor: null });
+  Object.assign(chrome.tabs.get(page.tab_id), {
+    url: "https://accounts.google.com/v3/signin",
+    active: true,
+    executor: null,
+  });
   chrome.log.length = 0;
   await assert.rejects(ready(), { code: "AUTH_REQUIRED" });
   assert.deepEqual(chrome.log, []);
 });
 
 test("a page that leads elsewhere is named", async () => {
-  chrome.onLoad = (tab) => Object.assign(tab, { url: "https://notebooklm.google/?location=unsupported", executor: null });
+  chrome.onLoad = (tab) =>
+    Object.assign(tab, { url: "https://notebooklm.google/?location=unsupported", executor: null });
   await assert.rejects(ready(), { code: "UPSTREAM_REJECTED", message: /notebooklm\.google,/ });
 });
 
@@ -146,7 +168,10 @@ test("a refresh lets calls in the tab end first", async () => {
   tabs.countCalls = (tab_id) => (tab_id === page.tab_id ? open_calls : 0);
   const refreshed = ready({ refresh: true });
   await new Promise((resolve) => setTimeout(resolve, 120));
-  assert.equal(chrome.log.some(([what]) => what === "reload"), false);
+  assert.equal(
+    chrome.log.some(([what]) => what === "reload"),
+    false,
+  );
   open_calls = 0;
   assert.notEqual((await refreshed).document_id, page.document_id);
 });
@@ -163,7 +188,12 @@ test("closing, discarding, freezing and replacing the tab are told", async () =>
   tabs.handleUpdated(tab_id, { frozen: true });
   tabs.handleReplaced(777, tab_id);
   tabs.handleRemoved(777);
-  assert.deepEqual(losses, [[tab_id, "tab_discarded"], [tab_id, "tab_discarded"], [tab_id, "tab_discarded"], [777, "tab_gone"]]);
+  assert.deepEqual(losses, [
+    [tab_id, "tab_discarded"],
+    [tab_id, "tab_discarded"],
+    [tab_id, "tab_discarded"],
+    [777, "tab_gone"],
+  ]);
   assert.equal(await tabs.describe(), null);
 });
 
@@ -223,7 +253,14 @@ test("each state of a tab has one next step", () => {
     [{ tab: { url: "https://example.org/", status: "complete" }, probe: null, is_renewed: true }, "unavailable"],
     [{ tab: { url: "https://accounts.google.com/", status: "complete" }, probe: null, is_renewed: false }, "renew"],
     [{ tab: { url: "https://accounts.google.com/", status: "complete" }, probe: null, is_renewed: true }, "signed_out"],
-    [{ tab: { url: "https://accounts.google.com/", status: "complete", active: true }, probe: null, is_renewed: false }, "signed_out"],
+    [
+      {
+        tab: { url: "https://accounts.google.com/", status: "complete", active: true },
+        probe: null,
+        is_renewed: false,
+      },
+      "signed_out",
+    ],
   ];
   for (const [seen, step] of table) assert.equal(nextStep({ installed_ms: 5, ...seen }), step, JSON.stringify(seen));
   assert.equal(nextStep({ tab: app, probe, is_renewed: false, installed_ms: 6 }), "renew");
