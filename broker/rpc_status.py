@@ -20,6 +20,7 @@ from broker.errors import (
     UpstreamRejected,
     UpstreamSchemaDrift,
 )
+from broker.scrubber import scrub_quoted
 from broker.slots import as_list, kind_of, texts_inside
 
 MAX_SENTENCE_CHARS: Final = 300
@@ -135,7 +136,10 @@ def displayable_sentence(status: list[object]) -> str:
 
 
 def plain_sentence(text: str) -> str:
-    """Return foreign text as one short line: control and format characters are gone, so it cannot forge a layout."""
+    """Return foreign text as one short line without secrets (C-029).
+
+    Control and format characters are gone, so it cannot forge a layout.
+    """
     kept = "".join(" " if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char for char in text)
-    line = " ".join(kept.split())
+    line = scrub_quoted(" ".join(kept.split()))
     return line if len(line) <= MAX_SENTENCE_CHARS else line[: MAX_SENTENCE_CHARS - 1].rstrip() + "…"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.log_file import JsonLine
-from broker.scrubber import REMOVED, may_hold_secret, scrub_content, scrub_json, scrub_text
+from broker.scrubber import REMOVED, may_hold_secret, scrub_content, scrub_json, scrub_quoted, scrub_text
 from tests.shared import case_input
 
 MARKERS: dict[str, str] = json.loads(case_input("C-029-markers.json").read_text())
@@ -92,6 +92,20 @@ def test_our_own_sentences_keep_what_people_need():
         scrub_text("GET https://notebook.google.com/a?b=c failed")
         == f"GET https://notebook.google.com/a?{REMOVED} failed"
     )
+
+
+@pytest.mark.parametrize("secret", [*MARKERS.values(), "AF0123456789abcdefABCDEF", "eyJhbGciOiJIUzI1NiJ9"])
+def test_c029_no_token_survives_in_a_quoted_sentence_even_without_a_name(secret: str):
+    scrubbed = scrub_quoted(f"You have reached it: {secret} today, see 1a2b3c4d-0001-4a00-8b00-00000000000a.")
+    assert secret not in scrubbed
+    assert not any(part in scrubbed for part in SECRET_PARTS)
+    assert scrubbed.startswith("You have reached it: ")
+    assert scrubbed.endswith(" today, see 1a2b3c4d-0001-4a00-8b00-00000000000a.")
+
+
+def test_sentences_of_the_service_are_quoted_as_they_are():
+    text = "You have reached today's limit of 50 queries (RESOURCE_EXHAUSTED). Try again on 2026-12-01T08:30Z."
+    assert scrub_quoted(text) == text
 
 
 @given(st.text())

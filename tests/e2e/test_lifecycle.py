@@ -25,6 +25,7 @@ from harness.emulator.seed import DEMO_QUESTION
 from harness.mcp_client import SERVE_COMMAND, McpClient, RpcError, ServerGone, open_client
 from harness.polling import until
 from native_host.paths import HOME_VARIABLE, companion_pid, companion_sockets
+from tests.e2e.home_files import files_of_ours
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tabs import close_tabs, reload_tab
 from tests.e2e.tool_calls import call, select, succeed
@@ -255,8 +256,3 @@ async def test_c001_end_of_input_ends_serve_at_once_and_leaves_nothing(
         with trio.fail_after(5):
             while (await broker.call("status", {}))["value"]["open_calls"] > 1:
                 pass  # one is this very call; each turn is a round trip to the worker
-
-
-def files_of_ours(home: Path) -> set[Path]:
-    """Every file under the home folder that is not the browser's."""
-    return {path for path in home.rglob("*") if not {"profile", "browser-home", "tmp"} & set(path.parts)}
