@@ -39,7 +39,9 @@ export function admit(call, settings, ownerOf) {
   return planFor(call, settings, ownerOf);
 }
 
-/** @type {Readonly<Record<string, (call: CallFrame, settings: Settings, ownerOf: (id: string) => Owner | undefined) => Plan>>} */
+/** @typedef {(call: CallFrame, settings: Settings, ownerOf: (id: string) => Owner | undefined) => Plan} Planner */
+
+/** @type {Readonly<Record<string, Planner>>} */
 const PLANS = Object.freeze({
   status(call) {
     expectFields(call, []);

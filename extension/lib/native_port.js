@@ -87,11 +87,8 @@ export class NativePort {
       await heard;
     }
     const connected = this.#port?.heard === true;
-    return {
-      connected,
-      host: HOST_NAME,
-      error: connected ? null : this.#last_error || "the native host does not answer",
-    };
+    const error = connected ? null : this.#last_error || "the native host does not answer";
+    return { connected, host: HOST_NAME, error };
   }
 
   /** Say who we are: at every connect, and again when the account changes. */
@@ -111,7 +108,8 @@ export class NativePort {
 
   /**
    * Send a frame; without a port it is dropped, because its connection is gone too.
-   * @param {{conn: number, type: string, [field: string]: unknown}} frame keys in the order conn, type, id: the host routes by these first bytes
+   * Keys come in the order conn, type, id: the host routes by these first bytes.
+   * @param {{conn: number, type: string, [field: string]: unknown}} frame
    */
   send(frame) {
     if (this.#port === null) return;
