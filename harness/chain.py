@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -155,20 +155,55 @@ async def open_chain(
             )
             assert launched.pipe is not None
             connection = await stack.enter_async_context(run_connection(launched.pipe))
-        with _hop("sign-in", report, HOP_TIMEOUT_S):
-            await connection.call("Storage.setCookies", {"cookies": emulator.cookies_for(signed_in)})
-        with _hop("extension", report, HOP_TIMEOUT_S):
-            await extension.load_extension(connection)
-            async with extension.worker_session(connection) as worker:
-                await evaluate(worker, extension.settings_expression(account, notebooks))
-                await evaluate(worker, "ensureNativePort()")
-        async with trio.open_nursery() as nursery:
-            if open_tab:
-                nursery.start_soon(_open_tab, connection, account, report)
-            with _hop("native host", report, HOP_TIMEOUT_S):
-                socket = await until(partial(_maybe_companion, home, account, None))
+        # The cookie store of a new profile takes as long to open as the extension takes to load.
+        await _together(
+            partial(_sign_in, connection, emulator.cookies_for(signed_in), report),
+            partial(_start_extension, connection, account, notebooks, report),
+        )
+        # The tab comes after the extension, whose page script must be there before any script of the page.
+        await _together(
+            partial(_wait_for_native_host, home, account, report),
+            *([partial(_open_tab, connection, account, report)] if open_tab else []),
+        )
         write_browser_file(home, launched.pid, launched.cdp_url)
+        socket = await until(partial(_maybe_companion, home, account, None))
         yield Chain(home, account, emulator, launched, connection, socket)
+
+
+async def _together(*steps: Callable[[], Awaitable[None]]) -> None:
+    """Run steps at the same time; the first failure leaves as it is, not in a group."""
+    failures: list[ChainFailed] = []
+
+    async def run(step: Callable[[], Awaitable[None]], scope: trio.CancelScope) -> None:
+        try:
+            await step()
+        except ChainFailed as failure:
+            failures.append(failure)
+            scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        for step in steps:
+            nursery.start_soon(run, step, nursery.cancel_scope)
+    if failures:
+        raise failures[0]
+
+
+async def _sign_in(connection: Connection, cookies: list[dict[str, object]], report: OnHop) -> None:
+    with _hop("sign-in", report, HOP_TIMEOUT_S):
+        await connection.call("Storage.setCookies", {"cookies": cookies})
+
+
+async def _start_extension(connection: Connection, account: str, notebooks: Sequence[str] | str, report: OnHop) -> None:
+    with _hop("extension", report, HOP_TIMEOUT_S):
+        await extension.load_extension(connection)
+        async with extension.worker_session(connection) as worker:
+            await evaluate(worker, extension.settings_expression(account, notebooks))
+            await evaluate(worker, "ensureNativePort()")
+
+
+async def _wait_for_native_host(home: Path, account: str, report: OnHop) -> None:
+    with _hop("native host", report, HOP_TIMEOUT_S):
+        await until(partial(_maybe_companion, home, account, None))
 
 
 async def _open_tab(connection: Connection, account: str, report: OnHop) -> None:

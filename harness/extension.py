@@ -23,6 +23,9 @@ from native_host.protocol import EXTENSION_ID
 
 EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "extension"
 
+METHOD_NOT_FOUND: Final = -32601
+NOT_ALLOWED: Final = -32000
+
 # The worker's target is announced before `chrome.*` is installed and before its modules have run: ask again until both.
 _IS_READY: Final = (
     "Boolean(globalThis.chrome?.runtime?.id && globalThis.ensureNativePort && globalThis.gatewaySettings)"
@@ -43,16 +46,21 @@ async def load_extension(connection: Connection, folder: Path = EXTENSION_FOLDER
     try:
         result = await connection.call("Extensions.loadUnpacked", {"path": str(folder)})
     except CallFailed as error:
-        raise ChainFailed(
-            "extension",
-            f"the browser did not load {folder}: {error.message} ({error.code}). It must be Chromium or Chrome for "
-            "Testing, started with --enable-unsafe-extension-debugging; name one in NOTEBOOK_GATEWAY_BROWSER.",
-        ) from None
+        raise ChainFailed("extension", f"the browser did not load {folder}: {_why_not_loaded(error)}") from None
     extension_id = text_field(result, "id")
     if extension_id != EXTENSION_ID:
         raise ChainFailed(
             "extension", f"it got the id {extension_id}, expected {EXTENSION_ID}; restore `key` in manifest.json"
         )
+
+
+def _why_not_loaded(error: CallFailed) -> str:
+    if error.code in (METHOD_NOT_FOUND, NOT_ALLOWED):
+        return (
+            f"{error.message} ({error.code}). It is too old, or a policy forbids it; name Chromium or Chrome for "
+            "Testing in NOTEBOOK_GATEWAY_BROWSER."
+        )
+    return f"{error.message} ({error.code}). Reinstall notebook-gateway, or mend the file that it names."
 
 
 @asynccontextmanager
