@@ -62,8 +62,7 @@ async def test_states_come_in_order_and_the_conversation_at_the_end() -> None:
     assert updates.conversation == "c0ffee00-0000-4000-8000-000000000001"
 
 
-async def test_silence_ends_the_stream_at_the_ceiling(autojump_clock: trio.testing.MockClock) -> None:
-    """C-064: a silent stall is STREAM_SEVERED within the documented ceiling."""
+async def test_c064_a_silent_stall_is_severed_at_the_ceiling(autojump_clock: trio.testing.MockClock) -> None:
     updates = updates_of(HALF, Stall())
     begun = trio.current_time()
     with pytest.raises(StreamSevered, match="240 s") as caught:

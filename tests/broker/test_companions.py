@@ -259,6 +259,34 @@ async def test_c038_a_host_whose_worker_reports_late_is_waited_for(
             await host.announce()
 
 
+@pytest.mark.parametrize("idle_min", [10, 70])
+async def test_c048_after_an_idle_stretch_the_first_call_uses_the_same_connection(
+    home: Path, companions: Companions, autojump_clock: MockClock, idle_min: int
+) -> None:
+    async with listening(home, 1) as host:
+        await read(companions)
+        await trio.sleep(idle_min * 60)
+        started_at = trio.current_time()
+        await read(companions)
+        assert trio.current_time() == started_at
+        assert len(host.connections) == 1
+
+
+async def test_c048_after_a_host_stood_still_for_a_minute_the_first_call_finds_it_again(
+    home: Path, companions: Companions, autojump_clock: MockClock
+) -> None:
+    """As after a machine was suspended: heartbeats were missed, the connection is over, the host is well."""
+    async with listening(home, 1) as host:
+        await read(companions)
+        host.answers_pings = False
+        await host.connections[0].ended.wait()
+        host.answers_pings = True
+        started_at = trio.current_time()
+        await read(companions)
+        assert trio.current_time() - started_at < 10
+        assert [len(connection.calls) for connection in host.connections] == [1, 1]
+
+
 async def test_a_host_without_its_extension_is_named(
     home: Path, companions: Companions, autojump_clock: MockClock
 ) -> None:

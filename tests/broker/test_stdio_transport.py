@@ -190,6 +190,14 @@ async def _send_in_pieces(peer: Peer, data: bytes, piece_bytes: int) -> None:
         await peer.send_raw(data[start : start + piece_bytes])
 
 
+async def test_c008_a_result_of_300_kib_is_one_line():
+    async with pipe_peer(make_server()) as peer:
+        await peer.initialize()
+        before = bytes(peer.raw_output).count(b"\n")
+        assert len((await peer.call("big", {"size": 300 << 10}))["result"]["content"][0]["text"]) == 300 << 10
+        assert bytes(peer.raw_output).count(b"\n") == before + 1
+
+
 async def test_c008_an_oversized_line_is_answered_and_the_next_one_served():
     async with pipe_peer(make_server(), max_line_bytes=100_000) as peer:
         await peer.initialize()

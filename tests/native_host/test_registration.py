@@ -94,6 +94,19 @@ def test_c041_the_launcher_starts_the_host_in_a_bare_environment_whatever_the_fo
         assert chrome.close_port() == 0
 
 
+def test_c041_another_python_first_on_the_path_is_not_asked(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("python", "python3", "env"):
+        (tools / name).write_text("#!/bin/sh\nexit 66\n")
+        (tools / name).chmod(0o700)
+    launcher = write_launcher(tmp_path / "home", sys.executable)
+    env = {"PATH": f"{tools}:/usr/bin:/bin"}
+    with FakeChrome(tmp_path / "home", command=[str(launcher)], arguments=[ORIGIN], env=env) as chrome:
+        chrome.wait_until_listening()
+        assert chrome.close_port() == 0
+
+
 def test_c041_a_missing_interpreter_is_one_line_in_the_log(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.symlink_to(sys.executable)
