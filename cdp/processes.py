@@ -41,26 +41,32 @@ async def end_members(session: int, mark: str) -> None:
     `session` is the process id of a session leader that we started and reaped. Orphans that were handed to us (when we
     are process 1 of a container, or a child subreaper) are reaped here; the system reaps the others.
     """
-    seen: set[int] = set()
+    unreaped: set[int] = set()
     with trio.move_on_after(END_TIMEOUT_S):
         while True:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(session, signal.SIGKILL)
             alive = members(session, mark)
-            seen.update(alive)
-            for pid in seen:
-                _kill_and_reap_nowait(pid, kill=pid in alive)
-            if not alive:
+            for pid in alive:
+                _kill(pid)
+            # One that is ending shows no environment any more, but may still be a child of ours to be reaped.
+            unreaped = {pid for pid in unreaped.union(alive) if not _is_reaped_nowait(pid)}
+            if not alive and not unreaped:
                 return
             await trio.sleep(POLL_S)
 
 
-def _kill_and_reap_nowait(pid: int, *, kill: bool) -> None:
-    if kill:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _is_reaped_nowait(pid: int) -> bool:
+    """Reap a child that has ended. Somebody else's child counts as reaped: it is not ours to wait for."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    except ChildProcessError:
+        return True
 
 
 def _session_of(pid: int) -> int | None:
