@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import trio
 
 from cdp.connection import Connection
 from cdp.errors import CallFailed
-from cdp.targets import get_targets
+from cdp.targets import get_targets, js_literal
 from harness import browser as headless
 from harness.polling import until
 
 TAB_TIMEOUT_S = 10.0
+ANOTHER_SITE = "https://accounts.google.com/v3/signin/identifier"
+"""The only other site that the harness's browser can reach."""
 
 
 async def reload_tab(connection: Connection) -> None:
@@ -28,14 +32,21 @@ async def reload_tab(connection: Connection) -> None:
         await until(is_new_document)
 
 
+async def leave_site(connection: Connection) -> None:
+    """Lead the notebook tab to another site; returns when it is there."""
+    with trio.fail_after(TAB_TIMEOUT_S):
+        await headless.evaluate_in_tab(connection, f"void (location.href = {js_literal(ANOTHER_SITE)})")
+        await until(partial(_has_no_notebook_tab, connection))
+
+
 async def close_tabs(connection: Connection) -> None:
     """Close every notebook tab; returns when they are gone."""
-
-    async def are_gone() -> bool:
-        return not any(headless.is_notebook_tab(target) for target in await get_targets(connection))
-
     with trio.fail_after(TAB_TIMEOUT_S):
         for target in await get_targets(connection):
             if headless.is_notebook_tab(target):
                 await connection.call("Target.closeTarget", {"targetId": target.id})
-        await until(are_gone)
+        await until(partial(_has_no_notebook_tab, connection))
+
+
+async def _has_no_notebook_tab(connection: Connection) -> bool:
+    return not any(headless.is_notebook_tab(target) for target in await get_targets(connection))

@@ -27,7 +27,7 @@ from harness.polling import until
 from native_host.paths import HOME_VARIABLE, companion_pid, companion_sockets
 from tests.e2e.home_files import files_of_ours
 from tests.e2e.raw_broker import open_raw_broker
-from tests.e2e.tabs import close_tabs, reload_tab
+from tests.e2e.tabs import close_tabs, leave_site, reload_tab
 from tests.e2e.tool_calls import call, select, succeed
 
 pytestmark = pytest.mark.browser
@@ -190,7 +190,7 @@ async def test_a_tab_that_was_closed_is_opened_anew_by_the_next_call(client: Mcp
     await assert_next_call_works(client)
 
 
-@pytest.mark.parametrize("disturb", [reload_tab, close_tabs])
+@pytest.mark.parametrize("disturb", [reload_tab, leave_site, close_tabs])
 async def test_c045_a_tab_lost_under_a_question_severs_it_and_the_next_question_is_answered(
     client: McpClient, control: Control, browser: Connection, disturb: Any
 ) -> None:

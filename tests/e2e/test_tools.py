@@ -50,6 +50,14 @@ async def test_c022_another_notebook_is_refused_and_the_lock_is_shown(client: An
     assert (await succeed(client, "list_notebooks"))["session"]["notebook_id"] == LIGHTHOUSE_ID
 
 
+async def test_c022_another_process_is_free(client: Any, gateway_client: Any) -> None:
+    await select(client)
+    async with gateway_client() as restarted:
+        await restarted.initialize()
+        assert (await succeed(restarted, "list_notebooks"))["session"]["state"] == "DISCOVERY_ONLY"
+        await select(restarted, SOURDOUGH_ID)
+
+
 async def test_c017_an_ambiguous_title_lists_the_candidates_and_locks_nothing(client: Any) -> None:
     error = await fail(client, "select_notebook", {"title": "Plan", "save_for_project": False})
     assert error["code"] == "INVALID_ARGUMENT"
