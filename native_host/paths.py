@@ -59,6 +59,11 @@ def allowlist_file(home: Path) -> Path:
     return home / "allowlist.json"
 
 
+def journal_file(home: Path) -> Path:
+    """Return the mutation journal, an SQLite database that all brokers of this home share."""
+    return home / "journal.sqlite"
+
+
 def logs_folder(home: Path) -> Path:
     """Return the folder of all log files."""
     return home / "logs"
