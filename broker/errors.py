@@ -44,7 +44,8 @@ class GatewayError(Exception):
     """Base of all errors that reach an agent. Raise a subclass, never this one.
 
     `message` states the fact and the value seen, for people; it must hold no secret. `details` is small JSON.
-    `started` says whether the request can have reached the service: False only on proof (protocol.md).
+    `started` says whether the request can have reached the service: False only on proof (protocol.md). `definite` is
+    True when the service itself said no to this very request, so that a write has provably had no effect.
     """
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
@@ -59,11 +60,13 @@ class GatewayError(Exception):
         retryable: bool | None = None,
         details: dict[str, Any] | None = None,
         started: bool = True,
+        definite: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.started = started
+        self.definite = definite
         if hint is not None:
             self.hint = hint
         if retryable is not None:

@@ -1,0 +1,355 @@
+"""Writes outlive the calls that ask for them, and happen once per key (ADR-005).
+
+One run per (tool, key), in the broker's own nursery. A client's cancel or time-out only detaches the caller: before
+anything was sent the run then ends without a trace, afterwards it goes on to its settlement. The same call again joins
+the run, here or in another broker, or gets the stored outcome.
+
+Which requests a write consists of is said by `broker.note_writing` and `broker.source_adding`; how each is proven, by
+`broker.proving`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
+from random import Random
+from typing import TYPE_CHECKING, Final, cast
+
+import trio
+from attrs import define, field, frozen
+
+from broker.backoff import Backoff
+from broker.errors import ERROR_CLASSES, CallCancelled, ErrorCode, GatewayError, InvalidArgument, MutationUnknown
+from broker.faults import as_gateway_error
+from broker.journal_rows import Found, Json, MutationRecord, Request, StepRecord
+from broker.scrubber import scrub_content, scrub_json, scrub_text
+
+if TYPE_CHECKING:
+    from broker.journal import Journal
+
+ANSWER_WITHIN_S: Final = 45.0
+"""No call stays silent longer; most clients give up after 60 s."""
+SETTLE_WITHIN_S: Final = 3.0
+"""How long a run that is cancelled may take to write down where it stands."""
+TURN_BACKOFF: Final = Backoff(base_s=0.02, cap_s=0.5)
+"""Between looks at a lease or a run that another broker has."""
+
+Result = dict[str, object]
+Write = Callable[["Mutation"], Awaitable[Result]]
+"""Carries a write out from its last proven step, and returns what the agent gets."""
+OnProgress = Callable[[Json], Awaitable[None]]
+
+
+def _keep_nothing() -> None:
+    """For writes that hold nothing open."""
+
+
+class Refused(Exception):
+    """Raised by a `Write` when `error` proves that nothing took effect."""
+
+    def __init__(self, error: GatewayError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@frozen
+class StillRunning:
+    """The write goes on; the same call again collects it. `progress` is what the running form shows of it."""
+
+    progress: Json
+
+
+class Mutation:
+    """One write being carried out: its row, and what may be done with it."""
+
+    def __init__(self, journal: Journal, run: _Run, record: MutationRecord, turns: _Turns, rng: Random) -> None:
+        self.journal = journal
+        self.rng = rng
+        self.record = record
+        self._run = run
+        self._turns = turns
+
+    def __repr__(self) -> str:
+        return f"<Mutation {self.record.id} {self.record.tool} {self.record.state}>"
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether a request of this write may ever have left."""
+        return bool(self.record.steps)
+
+    def maybe_step(self, name: str) -> StepRecord | None:
+        return self.record.maybe_step(name)
+
+    def show(self, **progress: object) -> None:
+        """Tell callers where the write stands: `stage`, and what else the running form of its tool has."""
+        self._run.show(dict(progress))
+
+    async def mark_sent(self, step: str, facts: Json) -> None:
+        """Make durable that the request of `step` is about to leave. From here on a caller's cancel only detaches."""
+        self._run.is_committed = True
+        self.record = await self.journal.mark_sent(self.record.id, step, facts)
+
+    async def prove_step(self, step: str, facts: Json, claim: str | None = None) -> None:
+        """Record that `step` took effect. Raises: broker.journal_store.ClaimTaken."""
+        self.record = await self.journal.prove_step(self.record.id, step, facts, claim)
+
+    @asynccontextmanager
+    async def turn_to_create(self, kind: str) -> AsyncGenerator[None]:
+        """Be the only one, in all brokers, that creates things of `kind` in this notebook.
+
+        The lease itself ends with the step's proof or with the run, in the same transaction.
+        """
+        async with self._turns.of(self.record.notebook_id, kind):
+            waiting = TURN_BACKOFF
+            while not await self.journal.try_lease(self.record.id, kind):
+                pause_s, waiting = waiting.next(self.rng)
+                await trio.sleep(pause_s)
+            yield
+
+
+class _Turns:
+    """First come, first served inside this process, so that each broker has one contender for a lease."""
+
+    def __init__(self) -> None:
+        self._locks: dict[tuple[str, str], trio.Lock] = {}
+
+    def of(self, notebook_id: str, kind: str) -> AbstractAsyncContextManager[object]:
+        return self._locks.setdefault((notebook_id, kind), trio.Lock())
+
+
+@define(eq=False)
+class _Run:
+    """One write under way in this process, or its outcome."""
+
+    request: Request
+    outcome: Result | GatewayError | None = None
+    progress: Json = field(factory=dict[str, object])
+    is_committed: bool = False
+    """A request is about to leave, or has left: callers can no longer call it off."""
+    changed: trio.Event = field(factory=trio.Event)
+    scope: trio.CancelScope = field(factory=trio.CancelScope)
+    attendants: int = 0
+
+    def show(self, progress: Json) -> None:
+        self.progress = progress
+        self._announce()
+
+    def finish(self, outcome: Result | GatewayError) -> None:
+        self.outcome = outcome
+        self._announce()
+
+    def _announce(self) -> None:
+        self.changed.set()
+        self.changed = trio.Event()
+
+    @contextmanager
+    def attended(self) -> Generator[None]:
+        self.attendants += 1
+        try:
+            yield
+        except trio.Cancelled:
+            if self.attendants == 1 and not self.is_committed:
+                self.scope.cancel()  # the caller went away, and nothing has left yet
+            raise
+        finally:
+            self.attendants -= 1
+
+
+@frozen
+class _Open:
+    """The journal, and the nursery of the runs, which end before it is closed."""
+
+    journal: Journal
+    nursery: trio.Nursery
+
+
+class Mutations:
+    """All writes of this process.
+
+    `open_journal` is called by the first write; it may raise a GatewayError, and the next write then tries again.
+    """
+
+    def __init__(
+        self, nursery: trio.Nursery, open_journal: Callable[[], AbstractAsyncContextManager[Journal]], rng: Random
+    ) -> None:
+        self._nursery = nursery
+        self._open_journal = open_journal
+        self._rng = rng
+        self._open: _Open | None = None
+        self._opening = trio.Lock()
+        self._turns = _Turns()
+        self._runs: dict[tuple[str, str], _Run] = {}
+
+    def __repr__(self) -> str:
+        return f"<Mutations {len(self._runs)} running>"
+
+    async def carry_out(
+        self, request: Request, write: Write, on_progress: OnProgress, *, release: Callable[[], None] = _keep_nothing
+    ) -> Result | StillRunning:
+        """Carry a write out, join it, or return its stored outcome; wait for at most `ANSWER_WITHIN_S`.
+
+        A result that was stored before, or belongs to a run that another call began, says ``"replayed": true``.
+        `on_progress` is awaited with what the write shows of itself whenever that has changed. `release` is called
+        once, when `write` needs what it holds (an open file) no longer.
+
+        Raises:
+            InvalidArgument: the key was used for another payload.
+            MutationUnknown: it may have taken effect; the same call again looks again and never sends twice.
+            VersionSkew, InternalError: the journal cannot be used; nothing was sent.
+            GatewayError: what the write was refused with.
+        """
+        with ExitStack() as held:
+            held.callback(release)
+            opened = await self._opened()
+            run = self._runs.get((request.tool, request.key))
+            is_joined = run is not None
+            if run is None:
+                run = self._runs[request.tool, request.key] = _Run(request)
+                opened.nursery.start_soon(self._carry_out, opened.journal, run, write, held.pop_all())
+            elif run.request.payload_hash != request.payload_hash:
+                raise _other_payload(request.tool)
+        with run.attended(), trio.move_on_after(ANSWER_WITHIN_S):
+            while run.outcome is None:
+                await run.changed.wait()
+                if run.outcome is None:
+                    await on_progress(run.progress)
+        if run.outcome is None:
+            return StillRunning(run.progress)
+        if isinstance(run.outcome, GatewayError):
+            raise run.outcome
+        return {**run.outcome, "replayed": True} if is_joined else run.outcome
+
+    async def is_begun(self, request: Request) -> bool:
+        """Tell whether the key is known already; repeating it then asks nobody anything."""
+        opened = await self._opened()
+        return (request.tool, request.key) in self._runs or await opened.journal.is_begun(request)
+
+    async def drain(self) -> None:
+        """Return when no write is under way; bound it by a time-out. For the end of the process."""
+        while self._runs:
+            await next(iter(self._runs.values())).changed.wait()
+
+    async def _opened(self) -> _Open:
+        if self._open is None:
+            async with self._opening:
+                if self._open is None:
+                    self._open = await self._nursery.start(self._keep_open)
+        assert self._open is not None
+        return self._open
+
+    async def _keep_open(self, task_status: trio.TaskStatus[_Open]) -> None:
+        async with self._open_journal() as journal, trio.open_nursery() as nursery:
+            task_status.started(_Open(journal, nursery))
+            await trio.sleep_forever()
+
+    async def _carry_out(self, journal: Journal, run: _Run, write: Write, held: ExitStack) -> None:
+        outcome: Result | GatewayError = CallCancelled("The write was called off before anything was sent.")
+        try:
+            with held, run.scope:
+                try:
+                    outcome = await self._begin_and_write(journal, run, write)
+                except Exception as error:  # noqa: BLE001  # kept for whoever is waiting
+                    outcome = as_gateway_error(error, f"{run.request.tool}: the write")
+        finally:
+            del self._runs[run.request.tool, run.request.key]
+            run.finish(outcome)
+
+    async def _begin_and_write(self, journal: Journal, run: _Run, write: Write) -> Result:
+        waiting = TURN_BACKOFF
+        while True:
+            begun = await journal.begin(run.request)
+            match begun.found:
+                case Found.OTHER_PAYLOAD:
+                    raise _other_payload(run.request.tool)
+                case Found.SETTLED:
+                    return _stored_outcome(begun.record)
+                case Found.OURS:
+                    return await self._write(journal, run, begun.record, write)
+                case Found.ELSEWHERE:
+                    run.show({"stage": "carried out by another session"})
+                    pause_s, waiting = waiting.next(self._rng)
+                    await trio.sleep(pause_s)
+
+    async def _write(self, journal: Journal, run: _Run, record: MutationRecord, write: Write) -> Result:
+        mutation = Mutation(journal, run, record, self._turns, self._rng)
+        run.is_committed = mutation.has_sent
+        try:
+            result = await write(mutation)
+        except Refused as refused:
+            error = _as_rejected(refused.error, mutation)
+            await journal.reject(record.id, _error_json(error))
+            raise error from refused.error
+        except BaseException as error:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_WITHIN_S):
+                await _leave_open(journal, mutation, error)
+            if mutation.has_sent and isinstance(error, Exception) and not isinstance(error, MutationUnknown):
+                raise _as_unknown(error, mutation) from error
+            raise
+        stored = cast("Result", scrub_json(result, scrub_content))
+        await journal.confirm(record.id, stored)
+        return {**result, "replayed": False}
+
+
+async def _leave_open(journal: Journal, mutation: Mutation, error: BaseException) -> None:
+    """Write down that the run ended without a settlement: unknown if anything may have left, else as if never begun."""
+    if not mutation.has_sent:
+        await journal.let_go(mutation.record.id)
+        return
+    known = _as_unknown(error, mutation) if isinstance(error, Exception) else _cut_short(mutation)
+    await journal.lose(mutation.record.id, _error_json(known))
+
+
+def _as_unknown(error: Exception, mutation: Mutation) -> MutationUnknown:
+    if isinstance(error, MutationUnknown):
+        return error
+    cause = as_gateway_error(error, f"{mutation.record.tool}: the write")
+    return MutationUnknown(
+        f"{mutation.record.tool} did not come to its end, and it may have taken effect: {cause.message}",
+        details={**cause.details, "cause": str(cause.code)},
+    )
+
+
+def _cut_short(mutation: Mutation) -> MutationUnknown:
+    return MutationUnknown(f"{mutation.record.tool} was cut short after its request was sent.")
+
+
+def _as_rejected(error: GatewayError, mutation: Mutation) -> GatewayError:
+    """Say beside the error that the key is used up: the stored outcome will answer every repeat."""
+    stays = "What was made before stays in the notebook" if mutation.record.claims else "Nothing was written"
+    again = f"{stays}. A new try needs a new idempotency_key."
+    return _rebuilt(
+        error.code, error.message, f"{error.hint} {again}".strip(), {**error.details, "mutation": "rejected"}
+    )
+
+
+def _rebuilt(code: ErrorCode, message: str, hint: str, details: Json) -> GatewayError:
+    cls = ERROR_CLASSES[code]
+    error = cls.__new__(cls)
+    GatewayError.__init__(error, message, hint=hint, retryable=False, details=details, started=False)
+    return error
+
+
+def _error_json(error: GatewayError) -> Json:
+    return cast("Json", scrub_json(error.as_error(), scrub_text))
+
+
+def _stored_outcome(record: MutationRecord) -> Result:
+    """Return the stored result as a replay, or raise the stored error."""
+    if record.result is not None:
+        return {**record.result, "replayed": True}
+    stored = record.error or {}
+    details = stored.get("details")
+    raise _rebuilt(
+        ErrorCode(str(stored.get("code", ErrorCode.INTERNAL))),
+        str(stored.get("message", "The write was rejected.")),
+        str(stored.get("hint", "")),
+        cast("Json", details) if isinstance(details, dict) else {},
+    )
+
+
+def _other_payload(tool: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{tool}: idempotency_key was used before with other arguments or in another notebook.",
+        hint="Use a new idempotency_key for a new write; repeat a write with exactly the same arguments.",
+        started=False,
+    )

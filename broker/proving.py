@@ -1,0 +1,123 @@
+"""How one request of a write comes to be proven: by its answer, else by looking back; never by sending again.
+
+Looking back can only confirm. The list from before sending is durable, so what stood there already is never mistaken
+for ours (C-075). Absence proves nothing, because a write may land late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
+
+import trio
+
+from broker.backoff import Backoff
+from broker.errors import GatewayError, MutationUnknown
+from broker.journal_states import State
+from broker.journal_store import ClaimTaken
+from broker.mutations import Mutation, Refused
+
+LOOK_BACK_S: Final = 6.0
+"""How long a lost write is looked for at once. A repeat of the call looks again."""
+LOOK_BACKOFF: Final = Backoff(base_s=0.5, cap_s=2.0)
+
+Item = TypeVar("Item")
+ReadList = Callable[[], Awaitable[Mapping[str, Item]]]
+"""Reads what is in the notebook now, by id."""
+
+
+async def create_once(
+    mutation: Mutation,
+    step: str,
+    kind: str,
+    read_list: ReadList[Item],
+    send: Callable[[], Awaitable[str]],
+    could_be_ours: Callable[[Item], bool],
+) -> str:
+    """Create one thing, or find what an earlier try created; return its id, claimed for this write.
+
+    `could_be_ours` says whether a new thing's visible facts are those that we would have written.
+
+    Raises:
+        Refused: the service said no to this very request, or it provably never started.
+        MutationUnknown: neither is proven.
+    """
+    done = mutation.maybe_step(step)
+    if done is not None and done.state is State.CONFIRMED:
+        return done.remote_id
+    async with mutation.turn_to_create(kind):
+        if done is None:
+            before = sorted(await read_list())
+            await mutation.mark_sent(step, {"before": before})
+            try:
+                remote_id = await send()
+            except GatewayError as error:
+                raise_if_refused(error)
+                remote_id = await _look_back(mutation, step, read_list, could_be_ours, str(error.message))
+        else:
+            cause = "an earlier call was cut short after its request was sent"
+            remote_id = await _look_back(mutation, step, read_list, could_be_ours, cause)
+        await _claim(mutation, step, remote_id)
+    return remote_id
+
+
+def raise_if_refused(error: GatewayError) -> None:
+    """Raise `Refused` if `error`, an answer to the request just sent, proves that it had no effect."""
+    if error.definite or not error.started:
+        raise Refused(error) from error
+
+
+async def _claim(mutation: Mutation, step: str, remote_id: str) -> None:
+    try:
+        await mutation.prove_step(step, {"remote_id": remote_id}, claim=remote_id)
+    except ClaimTaken as error:
+        raise MutationUnknown(
+            f"{mutation.record.tool}: what was found belongs to another write of this journal.",
+            details={"stage": step, "remote_id": remote_id},
+        ) from error
+
+
+async def _look_back(
+    mutation: Mutation, step: str, read_list: ReadList[Item], could_be_ours: Callable[[Item], bool], cause: str
+) -> str:
+    """Return the one new thing that must be ours.
+
+    Raises:
+        MutationUnknown: there is none, or more than one, or another unsettled write could have made it.
+    """
+    record = mutation.maybe_step(step)
+    assert record is not None
+    found: list[str] = []
+    trouble = ""
+    waiting = LOOK_BACKOFF
+    with trio.move_on_after(LOOK_BACK_S):
+        while True:
+            try:
+                items = await read_list()
+            except GatewayError as error:
+                trouble = f"; looking back failed too: {error.message}"
+            else:
+                trouble = ""
+                new = [key for key, item in items.items() if key not in record.before and could_be_ours(item)]
+                taken = await mutation.journal.claimed_among(mutation.record.account, new)
+                found = [key for key in new if key not in taken]
+                if len(found) > 1:
+                    break
+                if found and not await mutation.journal.rivals(mutation.record.id, step):
+                    return found[0]
+            pause_s, waiting = waiting.next(mutation.rng)
+            await trio.sleep(pause_s)
+    raise _unknown(mutation, step, cause, found, trouble)
+
+
+def _unknown(mutation: Mutation, step: str, cause: str, found: list[str], trouble: str) -> MutationUnknown:
+    if found:
+        seen = f"{len(found)} new item(s) in the notebook could be it, and nothing tells whose they are"
+    else:
+        seen = f"it is not in the notebook after {LOOK_BACK_S:g} s, but may still arrive"
+    return MutationUnknown(
+        f"{mutation.record.tool}: {cause}; {seen}{trouble}.",
+        hint="Repeat the call with the same idempotency key to look again; it never writes twice. If it stays unknown, "
+        f"the person can settle it: `notebook-gateway journal show {mutation.record.id}`.",
+        details={"stage": step, "candidates": found, "journal_id": mutation.record.id},
+    )
