@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final, cast
 
@@ -30,7 +30,7 @@ from broker.errors import (
 from broker.faults import as_gateway_error
 from broker.schema_check import Check, compile_schema
 from broker.scrubber import may_hold_secret, scrub_content, scrub_json, scrub_text
-from broker.session import Session, ToolCall
+from broker.session import Say, Session, ToolCall
 from broker.trace import continue_or_begin_trace
 from broker.wire_json import clean_text
 
@@ -55,7 +55,7 @@ class CallRequest:
     tool: str
     arguments: Mapping[str, object]
     request_id: str
-    say: Callable[[str], Awaitable[None]] = field(repr=False)
+    say: Say = field(repr=False)
     meta: Mapping[str, object] = field(factory=dict[str, object])
 
 

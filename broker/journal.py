@@ -114,13 +114,14 @@ async def _patiently(statement: Callable[[], Answer], limiter: trio.CapacityLimi
 
 
 @asynccontextmanager
-async def open_journal(home: Path, rng: Random) -> AsyncGenerator[Journal]:
+async def open_journal(home: Path, rng: Random | None = None) -> AsyncGenerator[Journal]:
     """Open the home folder's journal as a broker of its own.
 
     Raises:
         VersionSkew: a newer build wrote it.
         InternalError: it cannot be used; the message names file and reason.
     """
+    rng = rng or Random()
     lock, store = await _patiently(partial(_open, home), trio.CapacityLimiter(1), rng)
     try:
         yield Journal(store, rng)

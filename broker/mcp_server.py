@@ -147,15 +147,16 @@ class Progress:
     def __init__(self, ctx: Context, *, is_wanted: bool) -> None:
         self._ctx = ctx
         self._is_wanted = is_wanted
-        self._count = 0
+        self._reached: float = 0
         self._next_at = trio.current_time()
 
-    async def say(self, text: str) -> None:
-        """Send the text so far; a long one by its end, where it grows."""
+    async def say(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Send the text so far, a long one by its end, where it grows; with how much of how much is done if known."""
         now = trio.current_time()
         if not self._is_wanted or now < self._next_at:
             return
         self._next_at = now + PROGRESS_EVERY_S
-        self._count += 1
+        # MCP wants a number that rises: what is done where it is counted, else how often something was said.
+        self._reached = max(self._reached + 1, done) if done is not None else self._reached + 1
         shown = text if len(text) <= MAX_PROGRESS_CHARS else f"…{text[-MAX_PROGRESS_CHARS:]}"
-        await self._ctx.session.report_progress(self._count, None, shown)
+        await self._ctx.session.report_progress(self._reached, total, shown)

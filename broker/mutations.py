@@ -170,11 +170,14 @@ class Mutations:
     """
 
     def __init__(
-        self, nursery: trio.Nursery, open_journal: Callable[[], AbstractAsyncContextManager[Journal]], rng: Random
+        self,
+        nursery: trio.Nursery,
+        open_journal: Callable[[], AbstractAsyncContextManager[Journal]],
+        rng: Random | None = None,
     ) -> None:
         self._nursery = nursery
         self._open_journal = open_journal
-        self._rng = rng
+        self._rng = rng or Random()
         self._open: _Open | None = None
         self._opening = trio.Lock()
         self._turns = _Turns()

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     import trio
 
     from broker.companion import Companion
+    from broker.journal import Journal
     from broker.relay_frames import Event
     from broker.session import Session
 
+DRAIN_S: Final = 2.0
+"""How long the end of the process waits for writes under way; clients kill a server after some seconds (C-012)."""
 ACCOUNT_EVENTS: Final = frozenset({"signed_out", "account_changed", "reloaded"})
 """After these the page may belong to somebody else."""
 
@@ -102,9 +105,19 @@ async def _serve(home: Path, wire: StdioWire) -> None:
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(_stop_on_signals, stop)
-        dispatcher = Dispatcher(TOOLS, lambda: make_session(home, nursery))
+        sessions: list[Session] = []
+
+        def open_session() -> Session:
+            sessions.append(make_session(home, nursery))
+            return sessions[0]
+
+        dispatcher = Dispatcher(TOOLS, open_session)
         server = build_server(TOOLS, dispatcher)
         await StdioTransport(server, wire).serve(stop)
+        # A write whose request has left is worth a moment: otherwise its outcome has to be looked for later.
+        with trio.move_on_after(DRAIN_S):
+            for session in sessions:
+                await session.mutations.drain()
         nursery.cancel_scope.cancel()
 
 
@@ -114,6 +127,7 @@ def make_session(home: Path, nursery: trio.Nursery) -> Session:
     from broker.allowlist import AllowlistFile
     from broker.config import ConfigFile
     from broker.late_companion import LateCompanion
+    from broker.mutations import Mutations
     from broker.project_file import ProjectFolder
     from broker.query_runs import QueryRuns
     from broker.session import Session
@@ -132,13 +146,19 @@ def make_session(home: Path, nursery: trio.Nursery) -> Session:
         named = (await config.get()).project_folder
         return ProjectFolder(named or working_directory, user_home, is_named=named is not None)
 
+    def open_journal() -> AbstractAsyncContextManager[Journal]:
+        from broker import journal  # SQLite is for sessions that write
+
+        return journal.open_journal(home)
+
     def on_event(event: Event) -> None:
         if event.name in ACCOUNT_EVENTS:
             access.forget_account()
 
     companion = LateCompanion(nursery, open_companion)
     access = Access(config, AllowlistFile(allowlist_file(home)), companion)
-    return Session(access, Upstream(companion), QueryRuns(nursery), project)
+    mutations = Mutations(nursery, open_journal)
+    return Session(access, Upstream(companion), QueryRuns(nursery), project, config, companion, mutations)
 
 
 async def _stop_on_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 from attrs import define, field, frozen
@@ -14,6 +14,9 @@ from broker.session_lock import LockedNotebook, SessionLock
 
 if TYPE_CHECKING:  # the relay and the codecs are heavy, and a session is made at the first call only
     from broker.access import Access
+    from broker.companion import Companion
+    from broker.config import ConfigFile
+    from broker.mutations import Mutations
     from broker.project_file import ProjectFolder
     from broker.query_runs import QueryRuns
     from broker.upstream import Upstream
@@ -21,12 +24,16 @@ if TYPE_CHECKING:  # the relay and the codecs are heavy, and a session is made a
 
 @define(eq=False)
 class Session:
-    """One per process: the lock, what may be reached, and the questions under way."""
+    """One per process: the lock, what may be reached, and the questions and writes under way."""
 
     access: Access
     upstream: Upstream
     runs: QueryRuns
     project: Callable[[], Awaitable[ProjectFolder]] = field(repr=False)
+    config: ConfigFile
+    companion: Companion
+    """For uploads, which are no calls of the service's data layer; everything else goes through `upstream`."""
+    mutations: Mutations
     lock: SessionLock = field(factory=SessionLock)
     conversation: str | None = field(default=None, repr=False)
     """Our own conversation in the locked notebook, never the person's; None until the first answer brought its id."""
@@ -47,8 +54,14 @@ class Session:
         return notebook
 
 
-async def _say_nothing(text: str) -> None:
+async def _say_nothing(text: str, done: float | None = None, total: float | None = None) -> None:
     """For callers that gave no progress token."""
+
+
+class Say(Protocol):
+    """Sends one progress notification: a text, and how much of how much is done where that is known."""
+
+    async def __call__(self, text: str, done: float | None = None, total: float | None = None) -> None: ...
 
 
 @frozen
@@ -57,4 +70,12 @@ class ToolCall:
 
     session: Session
     ctx: CallContext
-    say: Callable[[str], Awaitable[None]] = field(default=_say_nothing, repr=False)
+    say: Say = field(default=_say_nothing, repr=False)
+
+    async def say_stage(self, progress: Mapping[str, object]) -> None:
+        """Tell where a write stands; an upload in bytes."""
+        done, total = progress.get("bytes_sent"), progress.get("size_bytes")
+        if isinstance(done, int) and isinstance(total, int):
+            await self.say(f"{done} of {total} bytes", done, total)
+        else:
+            await self.say(str(progress.get("stage", "")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from broker.companion import AnswerChunks, Identity, RpcReply
 from broker.config import ConfigFile
 from broker.dispatch import CallRequest, Dispatcher
 from broker.errors import GatewayError
+from broker.journal import open_journal
+from broker.mutations import Mutations
 from broker.project_file import ProjectFolder
 from broker.query_runs import QueryRuns
 from broker.session import Session
@@ -84,7 +87,10 @@ class Bench:
             await trio.lowlevel.checkpoint()
             return ProjectFolder(folder, home)
 
-        self.session = Session(self.access, Upstream(browser), QueryRuns(nursery), project)
+        mutations = Mutations(nursery, partial(open_journal, home))
+        self.session = Session(
+            self.access, Upstream(browser), QueryRuns(nursery), project, config, browser, mutations
+        )
         self.dispatcher = Dispatcher(TOOLS, lambda: self.session)
         self.progress: list[str] = []
 
@@ -115,7 +121,7 @@ class Bench:
         assert not envelope["ok"], envelope
         return envelope["error"]
 
-    async def _say(self, text: str) -> None:
+    async def _say(self, text: str, done: float | None = None, total: float | None = None) -> None:
         await trio.lowlevel.checkpoint()
         self.progress.append(text)
 
