@@ -34,6 +34,8 @@ class Session:
     companion: Companion
     """For uploads, which are no calls of the service's data layer; everything else goes through `upstream`."""
     mutations: Mutations
+    file_reads: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), repr=False)
+    """One file is read or hashed at a time; a large one takes a second."""
     lock: SessionLock = field(factory=SessionLock)
     conversation: str | None = field(default=None, repr=False)
     """Our own conversation in the locked notebook, never the person's; None until the first answer brought its id."""
