@@ -59,6 +59,10 @@ class Journal:
         """Return when it is durable that the request of `step` is about to leave."""
         return await self._run(partial(self._store.mark_sent, mutation_id, step, facts))
 
+    async def take_back(self, mutation_id: int, step: str) -> MutationRecord:
+        """Forget the request of `step`, the only one so far, which provably never started."""
+        return await self._run(partial(self._store.take_back, mutation_id, step))
+
     async def prove_step(self, mutation_id: int, step: str, facts: Json, claim: str | None) -> MutationRecord:
         """Record that `step` took effect. Raises: ClaimTaken."""
         return await self._run(partial(self._store.prove_step, mutation_id, step, facts, claim))

@@ -34,6 +34,8 @@ class Event(StrEnum):
     """A definite yes, or a read-back that found it."""
     REJECT = "reject"
     """A definite no to that very request, or the executor's proof that it never started."""
+    TAKE_BACK = "take_back"
+    """Proof that the request never started, for a cause that passes by itself: the key is as good as new (ADR-042)."""
     LOSE = "lose"
     """Crash, cancel, time-out, broken connection, or an answer that says neither."""
     SETTLE_DONE = "settle_done"
@@ -46,6 +48,7 @@ TRANSITIONS: Final[dict[State, dict[Event, State]]] = {
     State.PREPARED: {Event.SEND: State.SENT, Event.SETTLE_NOT_DONE: State.REJECTED},
     State.SENT: {
         Event.SEND: State.SENT,
+        Event.TAKE_BACK: State.PREPARED,
         Event.CONFIRM: State.CONFIRMED,
         Event.REJECT: State.REJECTED,
         Event.LOSE: State.UNKNOWN,

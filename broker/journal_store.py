@@ -180,6 +180,15 @@ class JournalStore:
             self._put_step(record.id, step, State.SENT, facts)
             return self._load(record.id)
 
+    def take_back(self, mutation_id: int, step: str) -> MutationRecord:
+        """Forget the request of `step`, the only one so far, which provably never started. Gives the lease back."""
+        with self._writing():
+            record = self._move(self._load(mutation_id), Event.TAKE_BACK)
+            assert [each.name for each in record.steps] == [step]
+            self._connection.execute("DELETE FROM steps WHERE mutation_id = ?", (mutation_id,))
+            self._drop_leases(mutation_id)
+            return self._load(mutation_id)
+
     def prove_step(self, mutation_id: int, step: str, facts: Json, claim: str | None) -> MutationRecord:
         """Record that `step` took effect, and take the remote id `claim` for this write. Gives the lease back.
 

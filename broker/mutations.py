@@ -89,6 +89,10 @@ class Mutation:
         self._run.is_committed = True
         self.record = await self.journal.mark_sent(self.record.id, step, facts)
 
+    async def take_back(self, step: str) -> None:
+        """Forget the request of `step`, the only one so far, which provably never started."""
+        self.record = await self.journal.take_back(self.record.id, step)
+
     async def prove_step(self, step: str, facts: Json, claim: str | None = None) -> None:
         """Record that `step` took effect. Raises: broker.journal_store.ClaimTaken."""
         self.record = await self.journal.prove_step(self.record.id, step, facts, claim)

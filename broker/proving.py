@@ -39,8 +39,9 @@ async def create_once(
     `could_be_ours` says whether a new thing's visible facts are those that we would have written.
 
     Raises:
-        Refused: the service said no to this very request, or it provably never started.
+        Refused: the service said no to this very request, or the executor did before it started.
         MutationUnknown: neither is proven.
+        GatewayError: it provably never started for want of a browser, a tab or time; the same key may try again.
     """
     done = mutation.maybe_step(step)
     if done is not None and done.state is State.CONFIRMED:
@@ -52,7 +53,7 @@ async def create_once(
             try:
                 remote_id = await send()
             except GatewayError as error:
-                raise_if_refused(error)
+                await raise_if_without_effect(mutation, step, error)
                 remote_id = await _look_back(mutation, step, read_list, could_be_ours, str(error.message))
         else:
             cause = "an earlier call was cut short after its request was sent"
@@ -61,8 +62,16 @@ async def create_once(
     return remote_id
 
 
-def raise_if_refused(error: GatewayError) -> None:
-    """Raise `Refused` if `error`, an answer to the request just sent, proves that it had no effect."""
+async def raise_if_without_effect(mutation: Mutation, step: str, error: GatewayError) -> None:
+    """Raise if `error`, which the request of the first step just met, proves that it had no effect; else return.
+
+    Raises:
+        Refused: the service or the executor said no.
+        GatewayError: `error` itself, for want of a browser, a tab or time: the key is as good as new (ADR-042).
+    """
+    if not error.started and error.retryable:
+        await mutation.take_back(step)
+        raise error
     if error.definite or not error.started:
         raise Refused(error) from error
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import trio
 from attrs import define, field
 
-from broker.errors import CompanionOffline, GatewayError, RateLimited, TabDiscarded
+from broker.errors import AccountMismatch, CompanionOffline, GatewayError, RateLimited, TabDiscarded
 from broker.journal import Journal
 from broker.journal_rows import Json, Request, fingerprint, payload_hash
 from broker.journal_store import JournalStore
@@ -43,8 +43,10 @@ class Fate(Enum):
     DONE = auto()
     REFUSED = auto()
     """The service says no to this very request."""
+    NOT_LET_OUT = auto()
+    """The executor refuses to start it."""
     NEVER_STARTED = auto()
-    """The executor proves that nothing left."""
+    """There was nothing to start it in."""
     COMMITTED_ANSWER_LOST = auto()
     LOST = auto()
     LATE = auto()
@@ -86,6 +88,8 @@ class Notebook:
                 refused = RateLimited("A quota is used up.")
                 refused.definite = True
                 raise refused
+            case Fate.NOT_LET_OUT:
+                raise AccountMismatch("Another account.", started=False)
             case Fate.NEVER_STARTED:
                 raise TabDiscarded("The tab was gone.", started=False)
             case Fate.COMMITTED_ANSWER_LOST:

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from broker.errors import CallCancelled, InvalidArgument, MutationUnknown, RateLimited, TabDiscarded
+from broker.errors import AccountMismatch, CallCancelled, InvalidArgument, MutationUnknown, RateLimited, TabDiscarded
 from broker.journal_states import State
 from broker.mutations import ANSWER_WITHIN_S, Mutation, Refused, Result, StillRunning
 from tests.broker.mutation_helpers import Fate, Notebook, inline_journal, open_writer, request
@@ -100,11 +100,26 @@ async def test_a_definite_no_is_stored_and_its_key_is_used_up(tmp_path: Path, au
     assert notebook.requests == ["n", "n"]
 
 
-async def test_proof_that_it_never_started_is_a_rejection(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_a_request_that_the_executor_does_not_let_out_is_rejected(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    notebook = Notebook(fates=[Fate.NOT_LET_OUT])
+    async with open_writer(tmp_path, notebook) as writer:
+        assert isinstance(await writer.failure(), AccountMismatch)
+    assert states(tmp_path) == [State.REJECTED]
+
+
+async def test_a_request_that_had_nothing_to_start_in_gives_its_key_back(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """ADR-042."""
     notebook = Notebook(fates=[Fate.NEVER_STARTED])
     async with open_writer(tmp_path, notebook) as writer:
-        assert isinstance(await writer.failure(), TabDiscarded)
-    assert states(tmp_path) == [State.REJECTED]
+        error = await writer.failure()
+        assert isinstance(error, TabDiscarded)
+        assert error.retryable
+        assert states(tmp_path) == [State.PREPARED]
+        assert await writer.create() == {"made": "id-1", "replayed": False}
 
 
 async def test_nothing_is_kept_of_a_write_that_failed_before_it_was_sent(
