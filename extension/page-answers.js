@@ -2,8 +2,8 @@
  * Second of the three MAIN-world files: what the page itself has to understand of an answer before it leaves.
  *
  * `wXbhsf` lists every notebook of the account; rows that are not allowed are removed here and the body is written anew
- * from what was understood, so nothing else can slip through. `rLM1Ne` and `hPTbtc` name the ids that belong to one
- * notebook; they are read and the body passes as it came. An unknown shape is refused (fail closed), a status row and an
+ * from what was understood, so nothing else can slip through. `rLM1Ne`, `cFji9` and `hPTbtc` name the ids that belong to
+ * one notebook; they are read and the body passes as it came. An unknown shape is refused (fail closed), a status row and an
  * answer that was cut off are left to the broker, which tells them apart. Framing: wire reference, 2.2 and 2.3.
  */
 
@@ -19,6 +19,7 @@
   const LF = "\n";
   const ROW_KINDS = ["wrb.fr", "di", "af.httprm", "er", "e"];
   const ID_LENGTH = 36;
+  const DELETED = 2;
 
   /** @typedef {any[]} Row */
 
@@ -29,6 +30,7 @@
     __proto__: null,
     wXbhsf: (rule, body) => (rule.allow === "*" ? passed(body) : withoutForeignRows(rule, body)),
     rLM1Ne: (rule, body) => withIds(rule, body, "source", sourceIds),
+    cFji9: (rule, body) => withIds(rule, body, "note", noteIds),
     hPTbtc: (rule, body) => withIds(rule, body, "conversation", conversationIds),
   };
 
@@ -197,9 +199,9 @@
     return false;
   }
 
-  // ------------------------------------------------------------------------------- rLM1Ne, hPTbtc: which ids belong here
+  // ------------------------------------------------------------------------------- rLM1Ne, cFji9, hPTbtc: whose ids
   /**
-   * @param {AnswerRule} rule @param {string} body @param {"source" | "conversation"} kind
+   * @param {AnswerRule} rule @param {string} body @param {"source" | "note" | "conversation"} kind
    * @param {(rule: AnswerRule, result: any) => string[]} idsOf
    * @returns {InspectedAnswer}
    */
@@ -235,6 +237,30 @@
       // `[ID]`, or `[null, true, [ID]]` for Drive files (wire reference, 4.2).
       const id = read(head, 0) ?? read(read(head, 2), 0);
       if (!isIdText(id)) throw drift(rule.rpc, `$[0][1][${i}][0]`, "a source id", true);
+      append(ids, id);
+    }
+    return ids;
+  }
+
+  /**
+   * @param {AnswerRule} rule @param {any} result `[[row, …] or null, time]`; a notebook that never had a note has null
+   * @returns {string[]} live and deleted ones alike: a deleted note stays in the list for good (wire reference, 9)
+   */
+  function noteIds(rule, result) {
+    if (!isArray(result)) throw drift(rule.rpc, "$", "a list", true);
+    const rows = read(result, 0) ?? [];
+    if (!isArray(rows)) throw drift(rule.rpc, "$[0]", "a list of note rows", true);
+    /** @type {string[]} */
+    const ids = [];
+    for (let i = 0; i < rows.length; i += 1) {
+      const id = read(rows[i], 0);
+      if (!isIdText(id)) throw drift(rule.rpc, `$[0][${i}][0]`, "a note id", true);
+      // `[ID, [ID, text, …]]`, or `[ID, null, 2]` once it is deleted.
+      const note = read(rows[i], 1) ?? null;
+      if (note !== null && read(note, 0) !== id) throw drift(rule.rpc, `$[0][${i}][1][0]`, "the row's own id", true);
+      if (note === null && read(rows[i], 2) !== DELETED) {
+        throw drift(rule.rpc, `$[0][${i}][2]`, "the mark of a deleted note", true);
+      }
       append(ids, id);
     }
     return ids;

@@ -13,7 +13,7 @@
 
 /** @typedef {(self: any, ...args: any[]) => any} Uncurried a built-in method with its receiver as first argument */
 /** @typedef {{is_fault: true, code: string, message: string, started: boolean, detail: object}} PageFault */
-/** @typedef {{body: string, owned: {kind: "source" | "conversation", ids: string[]} | null}} InspectedAnswer */
+/** @typedef {{body: string, owned: {kind: "source" | "note" | "conversation", ids: string[]} | null}} InspectedAnswer */
 /** @typedef {{rpc: string, notebook: string | null, allow: "*" | readonly string[] | null}} AnswerRule */
 /**
  * @typedef {object} PageKit

@@ -14,7 +14,15 @@ import { isAllowed, isSameAccount } from "./settings.js";
 
 /** @typedef {{op: "status"}} StatusPlan */
 /** @typedef {{op: "identity", account: string, refresh: boolean}} IdentityPlan */
-/** @typedef {{op: "rpc", account: string, rpc: string, params: unknown, notebook: string | null}} RpcPlan */
+/**
+ * @typedef {object} RpcPlan
+ * @property {"rpc"} op
+ * @property {string} account
+ * @property {string} rpc
+ * @property {unknown} params
+ * @property {string | null} notebook
+ * @property {boolean} is_write
+ */
 /**
  * @typedef {object} StreamPlan
  * @property {"stream"} op
@@ -73,7 +81,7 @@ const PLANS = Object.freeze({
     if (rule.at === "front") expectNoNotebook(call);
     const { ids } = checkParams(rpc, rule.params, params);
     for (const use of ids) expectOwned(use, call.notebook, ownerOf);
-    return { op: "rpc", account, rpc, params, notebook: call.notebook };
+    return { op: "rpc", account, rpc, params, notebook: call.notebook, is_write: rule.write === true };
   },
 
   stream(call, settings, ownerOf) {
@@ -132,7 +140,7 @@ function expectOwned(use, notebook, ownerOf) {
       path: use.path,
     });
   }
-  const is_right_kind = use.kind === "conversation" ? owner.kind !== "source" : owner.kind === use.kind;
+  const is_right_kind = owner.kind === use.kind || (use.kind === "conversation" && owner.kind === "minted");
   if (owner.notebook !== notebook || !is_right_kind) {
     const text =
       use.kind === "minted" ? "conversation that this extension began for the notebook" : `${use.kind} of the notebook`;

@@ -10,7 +10,7 @@ import { NOTEBOOK_ORIGINS } from "./hosts.js";
 /** @typedef {{tab_id: number, document_id: string}} Page one document; a reload makes another one */
 /** @typedef {{build: string, ready: boolean, loaded_ms: number, document_id: string}} Probe */
 /** @typedef {{account: string, origin: string, build_label: string}} PageIdentity */
-/** @typedef {{kind: "source" | "conversation", ids: string[]} | null} OwnedIds */
+/** @typedef {{kind: "source" | "note" | "conversation", ids: string[]} | null} OwnedIds */
 /** @typedef {{status: number, body: string, retry_after_s: number | null, owned: OwnedIds, fetch_ms: number}} RpcAnswer */
 /** @typedef {{status: number, retry_after_s: number | null, fetch_ms: number}} StreamHead */
 /** @typedef {{text: string, done: boolean, error: import("./errors.js").WireError | null}} StreamPiece */

@@ -8,7 +8,7 @@
 import { isObject } from "./frames.js";
 
 /** @typedef {import("./chrome_api.js").StorageArea} StorageArea */
-/** @typedef {"source" | "conversation" | "minted"} OwnedKind minted: a conversation that this worker made itself */
+/** @typedef {"source" | "note" | "conversation" | "minted"} OwnedKind minted: a conversation that this worker made itself */
 /** @typedef {{notebook: string, kind: OwnedKind}} Owner */
 
 const KEY = "ownership";

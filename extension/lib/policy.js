@@ -1,15 +1,17 @@
 /**
  * The closed table of what may be sent to the service. Pure data and pure functions.
  *
- * A call passes if every slot of its parameters is one of: a checked id (notebook, source, conversation), a checked
- * scalar (question, page size), or exactly the constant that the table has there. So no id hides in a slot that nobody
- * looks at. Shapes: wire reference, 5, 6 and 8.
+ * A call passes if every slot of its parameters is one of: a checked id (notebook, source, note, conversation), a
+ * checked scalar (question, title, address, page size …), or exactly the constant that the table has there. So no id
+ * hides in a slot that nobody looks at. Shapes: wire reference, 5, 6, 8 and 9.
  */
 
 import { GatewayFault } from "./errors.js";
 
-/** @typedef {"notebook" | "source" | "conversation" | "minted_or_null" | "question" | "page_size"} SlotKind */
-/** @typedef {{kind: "notebook" | "source" | "conversation" | "minted", id: string, path: string}} IdUse */
+/** @typedef {"notebook" | "source" | "note" | "conversation" | "minted_or_null"} IdSlotKind */
+/** @typedef {"question" | "page_size" | "line" | "text" | "web_address" | "drive_id" | "mime_type"} ScalarSlotKind */
+/** @typedef {IdSlotKind | ScalarSlotKind} SlotKind */
+/** @typedef {{kind: "notebook" | "source" | "note" | "conversation" | "minted", id: string, path: string}} IdUse */
 /** @typedef {{conversation: string | null | undefined, ids: IdUse[]}} CheckedParams */
 
 class Slot {
@@ -29,23 +31,60 @@ class ListOf {
   }
 }
 
-/** @typedef {null | number | string | boolean | Slot | ListOf | PatternList} Pattern */
+/** Parameters that have one of several shapes, by the name of the shape. */
+class OneOf {
+  /** @param {Readonly<Record<string, Pattern>>} shapes */
+  constructor(shapes) {
+    /** @type {Readonly<Record<string, Pattern>>} */
+    this.shapes = shapes;
+  }
+}
+
+/** @typedef {null | number | string | boolean | Slot | ListOf | OneOf | PatternList} Pattern */
 /** @typedef {{readonly length: number, readonly [index: number]: Pattern}} PatternList */
 
 const NOTEBOOK = new Slot("notebook");
 const SOURCE = new Slot("source");
+const NOTE = new Slot("note");
 const CONVERSATION = new Slot("conversation");
+const LINE = new Slot("line");
+const TEXT = new Slot("text");
+const WEB_ADDRESS = new Slot("web_address");
 
-/** The "who is asking" block of 2026 (wire reference, 0). */
-const OPTIONS = [2, null, null, [1, null, null, null, null, null, null, null, null, null, [1]]];
+/** The "who is asking" block of 2026 (wire reference, 0), and its inner part, which a Drive call has by itself. */
+const CLIENT = [1, null, null, null, null, null, null, null, null, null, [1]];
+const OPTIONS = [2, null, null, CLIENT];
+
+/** One source per call, so that one answer is about one write. Eleven slots, which slot is set says the kind. */
+const ADDED_SOURCE = new OneOf({
+  text: [[[null, [LINE, TEXT], null, 2, null, null, null, null, null, null, 1]], NOTEBOOK, OPTIONS],
+  web_page: [[[null, null, [WEB_ADDRESS], null, null, null, null, null, null, null, 1]], NOTEBOOK, OPTIONS],
+  video: [[[null, null, null, null, null, null, null, [WEB_ADDRESS], null, null, 1]], NOTEBOOK, OPTIONS],
+  drive: [
+    [[[new Slot("drive_id"), new Slot("mime_type"), 1, LINE], null, null, null, null, null, null, null, null, null, 1]],
+    NOTEBOOK,
+    [2],
+    CLIENT,
+  ],
+});
 
 /** The service's own ceiling of sources in one notebook is 600; a question names each at most once. */
 const MOST_SOURCES = 1000;
 /** The service refuses questions of about 10,000 characters itself; this only bounds what enters the page. */
 const LONGEST_QUESTION_UTF16 = 65_536;
 const LARGEST_PAGE = 100;
+/** A title, a file name. The longest file name of common file systems has 255 units. */
+const LONGEST_LINE_UTF16 = 2000;
+/** The service takes 500,000 words in one source; this only bounds what enters the page. */
+const LONGEST_TEXT_UTF16 = 8 * 1024 * 1024;
+const LONGEST_ADDRESS_UTF16 = 8192;
 
-/** @typedef {{params: Pattern, at: "front" | "notebook"}} RpcRule `at`: what `source-path` names */
+/**
+ * @typedef {object} RpcRule
+ * @property {"front" | "notebook"} at what `source-path` names
+ * @property {boolean} [write] it changes something, so that it is never stopped half way
+ * @property {Pattern} params
+ */
 
 /** @type {ReadonlyMap<string, RpcRule>} */
 export const RPC_RULES = new Map(
@@ -56,6 +95,14 @@ export const RPC_RULES = new Map(
     ["tr032e", { at: "notebook", params: [[[[SOURCE]]]] }],
     ["hPTbtc", { at: "notebook", params: [OPTIONS, null, NOTEBOOK, 20] }],
     ["khqZz", { at: "notebook", params: [OPTIONS, null, null, CONVERSATION, new Slot("page_size")] }],
+    ["cFji9", { at: "notebook", params: [NOTEBOOK] }],
+    ["izAoDd", { at: "notebook", write: true, params: ADDED_SOURCE }],
+    ["o4cbdc", { at: "notebook", write: true, params: [[[LINE]], NOTEBOOK, OPTIONS] }],
+    // What is created is always the same empty note; `cYAfTb` fills it.
+    ["CYK0Xb", { at: "notebook", write: true, params: [NOTEBOOK, "", [1], null, "New Note"] }],
+    ["cYAfTb", { at: "notebook", write: true, params: [NOTEBOOK, NOTE, [[[TEXT, TEXT, [], 0]]]] }],
+    // The wire takes a list of notes; one note per call is all that a tool asks for.
+    ["AH0mwd", { at: "notebook", write: true, params: [NOTEBOOK, null, [NOTE]] }],
   ]),
 );
 
@@ -101,6 +148,10 @@ export function checkParams(name, pattern, params) {
     } else if (expected instanceof ListOf) {
       if (!Array.isArray(value) || value.length > expected.longest) return refuse(path, "list");
       value.forEach((item, index) => match(expected.item, item, `${path}[${index}]`));
+    } else if (expected instanceof OneOf) {
+      if (!Object.values(expected.shapes).some((shape) => isMatch(shape, value, path))) {
+        refuse(path, `shape (one of ${Object.keys(expected.shapes).join(", ")})`);
+      }
     } else if (isList(expected)) {
       if (!Array.isArray(value) || value.length !== expected.length) {
         return refuse(path, `list of ${expected.length} slots`);
@@ -111,9 +162,22 @@ export function checkParams(name, pattern, params) {
     }
   }
 
+  /** @param {Pattern} shape @param {unknown} value @param {string} path */
+  function isMatch(shape, value, path) {
+    const id_count = checked.ids.length;
+    try {
+      match(shape, value, path);
+      return true;
+    } catch (error) {
+      if (!(error instanceof GatewayFault)) throw error;
+      checked.ids.length = id_count; // what a shape that does not fit had collected
+      return false;
+    }
+  }
+
   /** @param {SlotKind} kind @param {unknown} value @param {string} path */
   function collect(kind, value, path) {
-    if (kind === "notebook" || kind === "source" || kind === "conversation") {
+    if (kind === "notebook" || kind === "source" || kind === "note" || kind === "conversation") {
       checked.ids.push({ kind, id: /** @type {string} */ (value), path });
     } else if (kind === "minted_or_null") {
       checked.conversation = /** @type {string | null} */ (value);
@@ -129,15 +193,44 @@ export function checkParams(name, pattern, params) {
   }
 }
 
+/** @param {unknown} value @returns {value is string} a title or file name */
+export function isLine(value) {
+  return isTextOf(value, 1, LONGEST_LINE_UTF16);
+}
+
+/** @param {unknown} value @returns {value is string} `type/subtype`, no parameters (RFC 6838, 4.2) */
+export function isMimeType(value) {
+  const name = "[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}";
+  return typeof value === "string" && new RegExp(`^${name}/${name}$`).test(value);
+}
+
+/** @param {unknown} value @param {number} shortest @param {number} longest @returns {value is string} */
+function isTextOf(value, shortest, longest) {
+  return typeof value === "string" && value.length >= shortest && value.length <= longest;
+}
+
+/** An address that the service itself will read. Which hosts it may name is for the broker to say. */
+function isWebAddress(/** @type {unknown} */ value) {
+  if (!isTextOf(value, 1, LONGEST_ADDRESS_UTF16) || /\p{Cc}/u.test(value) || !URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return ["http:", "https:"].includes(protocol) && username === "" && password === "";
+}
+
 /** @type {Readonly<Record<SlotKind, (value: unknown) => boolean>>} */
 const SLOT_CHECKS = Object.freeze({
   notebook: isId,
   source: isId,
+  note: isId,
   conversation: isId,
   minted_or_null: (value) => value === null || isId(value),
-  question: (value) => typeof value === "string" && value !== "" && value.length <= LONGEST_QUESTION_UTF16,
+  question: (value) => isTextOf(value, 1, LONGEST_QUESTION_UTF16),
   page_size: (value) =>
     Number.isInteger(value) && /** @type {number} */ (value) >= 1 && /** @type {number} */ (value) <= LARGEST_PAGE,
+  line: isLine,
+  text: (value) => isTextOf(value, 0, LONGEST_TEXT_UTF16),
+  web_address: isWebAddress,
+  drive_id: (value) => typeof value === "string" && /^[A-Za-z0-9_-]{1,256}$/.test(value),
+  mime_type: isMimeType,
 });
 
 /** @param {Pattern} pattern @returns {pattern is PatternList} */

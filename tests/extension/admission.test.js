@@ -9,6 +9,8 @@ const NOTEBOOK = "1a2b3c4d-0001-4a00-8b00-00000000000a";
 const FOREIGN = "1a2b3c4d-0002-4a00-8b00-00000000000b";
 const SOURCE = "5a2b3c4d-0001-4a00-8b00-00000000000a";
 const FOREIGN_SOURCE = "5a2b3c4d-0002-4a00-8b00-00000000000b";
+const NOTE = "4a2b3c4d-0001-4a00-8b00-00000000000a";
+const FOREIGN_NOTE = "4a2b3c4d-0002-4a00-8b00-00000000000b";
 const UNKNOWN = "deadbeef-0001-4a00-8b00-00000000000a";
 const MINTED = "c0ffee00-0001-4a00-8b00-00000000000a";
 const PERSONS_CHAT = "c0ffee00-0002-4a00-8b00-00000000000b";
@@ -17,6 +19,8 @@ const FOREIGN_MINTED = "c0ffee00-0003-4a00-8b00-00000000000c";
 const OWNERS = new Map([
   [SOURCE, { notebook: NOTEBOOK, kind: "source" }],
   [FOREIGN_SOURCE, { notebook: FOREIGN, kind: "source" }],
+  [NOTE, { notebook: NOTEBOOK, kind: "note" }],
+  [FOREIGN_NOTE, { notebook: FOREIGN, kind: "note" }],
   [MINTED, { notebook: NOTEBOOK, kind: "minted" }],
   [PERSONS_CHAT, { notebook: NOTEBOOK, kind: "conversation" }],
   [FOREIGN_MINTED, { notebook: FOREIGN, kind: "minted" }],
@@ -60,6 +64,7 @@ test("good calls are admitted", () => {
     rpc: "rLM1Ne",
     params: [NOTEBOOK, null, OPT, null, 0],
     notebook: NOTEBOOK,
+    is_write: false,
   });
   assert.equal(admitted(rpc("wXbhsf", [null, 1, null, OPT], { notebook: null })).notebook, null);
   assert.equal(admitted(rpc("hizoJc", [[SOURCE], [2], [2]])).op, "rpc");
@@ -127,6 +132,29 @@ test("the person's own chat is never continued, a foreign conversation never rea
   assert.deepEqual(refusal(rpc("khqZz", [OPT, null, null, SOURCE, 20])), ["ALLOWLIST_DENIED", "foreign_id"]);
 });
 
+test("a note is filled or deleted only where it was read, and nothing else is taken for one", () => {
+  const fill = (id) => rpc("cYAfTb", [NOTEBOOK, id, [[["text", "title", [], 0]]]]);
+  const remove = (id) => rpc("AH0mwd", [NOTEBOOK, null, [id]]);
+  for (const write of [fill, remove]) {
+    assert.equal(admitted(write(NOTE)).is_write, true);
+    assert.deepEqual(refusal(write(UNKNOWN)), ["ALLOWLIST_DENIED", "unknown_id"]);
+    for (const id of [FOREIGN_NOTE, SOURCE, MINTED, PERSONS_CHAT]) {
+      assert.deepEqual(refusal(write(id)), ["ALLOWLIST_DENIED", "foreign_id"]);
+    }
+  }
+  assert.deepEqual(refusal(rpc("hizoJc", [[NOTE], [2], [2]])), ["ALLOWLIST_DENIED", "foreign_id"]);
+  assert.deepEqual(refusal(rpc("khqZz", [OPT, null, null, NOTE, 20])), ["ALLOWLIST_DENIED", "foreign_id"]);
+});
+
+test("writes into a notebook that is not allowed, or not the call's own, are refused", () => {
+  const create = (notebook, more) => rpc("CYK0Xb", [notebook, "", [1], null, "New Note"], more);
+  assert.equal(admitted(create(NOTEBOOK)).is_write, true);
+  assert.deepEqual(refusal(create(FOREIGN, { notebook: FOREIGN })), ["ALLOWLIST_DENIED", "extension"]);
+  assert.deepEqual(refusal(create(FOREIGN)), ["ALLOWLIST_DENIED", "foreign_notebook"]);
+  assert.deepEqual(refusal(rpc("o4cbdc", [[["a.pdf"]], FOREIGN, OPT])), ["ALLOWLIST_DENIED", "foreign_notebook"]);
+  assert.deepEqual(refusal(rpc("cFji9", [FOREIGN])), ["ALLOWLIST_DENIED", "foreign_notebook"]);
+});
+
 test("another account is refused with both addresses masked", () => {
   const frame = rpc("rLM1Ne", [NOTEBOOK, null, OPT, null, 0], { account: "grace@example.com" });
   assert.equal(refusal(frame)[0], "ACCOUNT_MISMATCH");
@@ -150,7 +178,7 @@ test("ops and RPC ids outside the table are refused, those of the next issue too
   ]) {
     assert.throws(() => admitted(call(op, {})), { code: "INVALID_ARGUMENT", message: /not in this build's table/ });
   }
-  for (const id of ["CCqFvf", "izAoDd", "AH0mwd", "WWINqb", "toString", "", 7, null, { toString: "rLM1Ne" }]) {
+  for (const id of ["CCqFvf", "tGMBJ", "WWINqb", "J7Gthc", "toString", "", 7, null, { toString: "rLM1Ne" }]) {
     assert.throws(() => admitted(rpc(id, [])), { code: "INVALID_ARGUMENT", message: /not in this build's table/ });
   }
 });

@@ -8,6 +8,8 @@ import { caseInput, sharedPath } from "./shared.js";
 
 const SOURCE = "5a2b3c4d-0001-4a00-8b00-00000000000a";
 const DRIVE_SOURCE = "5a2b3c4d-0002-4a00-8b00-00000000000b";
+const NOTE = "4a2b3c4d-0001-4a00-8b00-00000000000a";
+const OTHER_NOTE = "4a2b3c4d-0002-4a00-8b00-00000000000b";
 const CONVERSATION = "c0ffee00-0001-4a00-8b00-00000000000a";
 
 const row = (id, title, sources = null) => [title, sources, id, "📗", null, [1]];
@@ -25,6 +27,7 @@ async function ask(rpc, body, more = {}) {
 
 const listOf = (body, allow) => ask("wXbhsf", body, { allow });
 const metadataOf = (body) => ask("rLM1Ne", body, { notebook: NOTEBOOK });
+const notesOf = (body) => ask("cFji9", body, { notebook: NOTEBOOK });
 const conversationsOf = (body) => ask("hPTbtc", body, { notebook: NOTEBOOK });
 
 test("rows of notebooks that are not allowed do not leave the page, and the framing of the rest is exact", async () => {
@@ -156,10 +159,12 @@ test("a notebook's source ids are read, Drive form included", async () => {
   assert.deepEqual((await metadataOf(answerBody("rLM1Ne", [row(NOTEBOOK, "t")]))).owned, { kind: "source", ids: [] });
 });
 
-test("recorded notebooks and conversations are read", async () => {
+test("recorded notebooks, notes and conversations are read", async () => {
   for (const [rpc, folder, kind] of [
     ["rLM1Ne", "", "source"],
     ["rLM1Ne", "later/", "source"],
+    ["cFji9", "", "note"],
+    ["cFji9", "later/", "note"],
     ["hPTbtc", "", "conversation"],
     ["hPTbtc", "later/", "conversation"],
   ]) {
@@ -201,6 +206,50 @@ test("unknown shapes where ids stand fail closed", async () => {
   ]) {
     const { error } = await conversationsOf(answerBody("hPTbtc", result));
     assert.deepEqual([error?.code, error?.detail.path], ["UPSTREAM_SCHEMA_DRIFT", path]);
+  }
+});
+
+test("C-074 live notes, mind maps and deleted notes all belong to the notebook; one that never had any has none", async () => {
+  const mixed = readFileSync(caseInput("C-074-notes-mixed.txt"), "utf-8");
+  const answer = await notesOf(mixed);
+  assert.equal(answer.body, mixed);
+  assert.equal(answer.owned.kind, "note");
+  assert.deepEqual(
+    answer.owned.ids.map((id) => id.slice(0, 13)),
+    ["40000000-0001", "40000000-0002", "40000000-0003", "40000000-0004"],
+  );
+  const never = await notesOf(readFileSync(caseInput("C-074-notes-never.txt"), "utf-8"));
+  assert.deepEqual(never.owned, { kind: "note", ids: [] });
+  for (const empty of [[], [[]], [null]]) {
+    assert.deepEqual((await notesOf(answerBody("cFji9", empty))).owned, { kind: "note", ids: [] });
+  }
+});
+
+test("an unknown shape of the notes fails closed: no id of it is learnt", async () => {
+  const live = [NOTE, [NOTE, "text", [1], null, "title"]];
+  const table = [
+    [{}, "$"],
+    ["text", "$"],
+    [["text"], "$[0]"],
+    [[[live, "text"]], "$[0][1][0]"],
+    [[[live, [7, null, 2]]], "$[0][1][0]"],
+    [[[live, [OTHER_NOTE, [NOTE, "text"]]]], "$[0][1][1][0]"],
+    [[[live, [OTHER_NOTE, "text"]]], "$[0][1][1][0]"],
+    [[[live, [OTHER_NOTE, []]]], "$[0][1][1][0]"],
+    [[[live, [OTHER_NOTE, null, 3]]], "$[0][1][2]"],
+    [[[live, [OTHER_NOTE]]], "$[0][1][2]"],
+  ];
+  for (const [result, path] of table) {
+    const { ok, error, owned } = await notesOf(answerBody("cFji9", result));
+    assert.deepEqual([ok, owned, error?.code, error?.detail.path], [false, undefined, "UPSTREAM_SCHEMA_DRIFT", path]);
+  }
+  assert.deepEqual((await notesOf(answerBody("cFji9", [[live]]))).owned.ids, [NOTE]);
+});
+
+test("the answers of writes teach nothing", async () => {
+  for (const rpc of ["izAoDd", "o4cbdc", "CYK0Xb", "cYAfTb", "AH0mwd"]) {
+    const body = answerBody(rpc, [[[[NOTE], "title"]]]);
+    assert.deepEqual([(await ask(rpc, body)).owned, (await ask(rpc, body)).body], [null, body]);
   }
 });
 
