@@ -1,6 +1,9 @@
 /**
  * The open calls of this worker, in one object: it admits, finds, and ends them. Each call ends by exactly one result,
  * or silently with its connection.
+ *
+ * A write that a page has is never ended by its broker, alive or gone: it goes on, and its answer is the truth. Only our
+ * own ceiling and the loss of the page end the wait for it (ADR-005).
  */
 
 import { GatewayFault } from "./errors.js";
@@ -22,6 +25,10 @@ export class Call {
   /** Its connection is gone, nobody waits for the result. */
   is_silent = false;
   is_closed = false;
+  /** It changes something: known once it is admitted. */
+  is_write = false;
+  /** Something else than its own answer has ended it. */
+  is_ended = false;
   /** Rejects when the call is ended from outside; never resolves. @type {Promise<never>} */
   ended;
   /** @type {(fault: GatewayFault) => void} */
@@ -50,11 +57,17 @@ export class Call {
     }, CALL_CEILING_MS);
   }
 
+  /** Whether a page has it and it must not be stopped there. */
+  get is_write_under_way() {
+    return this.is_write && this.page !== null;
+  }
+
   /**
    * End the call from outside. Once a page has it, nothing proves that its request did not leave.
    * @param {import("./errors.js").FaultCode} code @param {string} message
    */
   end(code, message) {
+    this.is_ended = true;
     this.#reject(new GatewayFault(code, message, { started: this.page !== null }));
   }
 
@@ -67,8 +80,11 @@ export class Call {
 export class OpenCalls {
   /** @type {Map<number, Map<number, Call>>} by connection, then by id */
   #by_conn = new Map();
+  /** Writes that go on in a page while nobody waits for them. @type {Set<Call>} */
+  #detached = new Set();
   #size = 0;
 
+  /** Detached writes included. */
   get size() {
     return this.#size;
   }
@@ -96,32 +112,49 @@ export class OpenCalls {
   /** @param {Call} call */
   close(call) {
     call.close();
-    const calls = this.#by_conn.get(call.conn);
-    if (calls?.get(call.id) !== call) return;
-    calls.delete(call.id);
-    if (calls.size === 0) this.#by_conn.delete(call.conn);
-    this.#size -= 1;
+    if (this.#detached.delete(call) || this.#leaveConnection(call)) this.#size -= 1;
   }
 
-  /** @param {number} conn @param {number} id @param {string} reason */
+  /**
+   * Keep a write that is under way, but free its id: after the loss of a port another host numbers its connections anew.
+   * @param {Call} call
+   */
+  detach(call) {
+    if (this.#leaveConnection(call)) this.#detached.add(call);
+  }
+
+  /** @param {Call} call @returns {boolean} whether it was there */
+  #leaveConnection(call) {
+    const calls = this.#by_conn.get(call.conn);
+    if (calls?.get(call.id) !== call) return false;
+    calls.delete(call.id);
+    if (calls.size === 0) this.#by_conn.delete(call.conn);
+    return true;
+  }
+
+  /**
+   * @param {number} conn @param {number} id @param {string} reason
+   * @returns {Page | null} the page of a write that goes on all the same
+   */
   cancel(conn, id, reason) {
-    this.#by_conn
-      .get(conn)
-      ?.get(id)
-      ?.end("CANCELLED", `The broker cancelled the call: ${reason.slice(0, 200)}`);
+    const call = this.#by_conn.get(conn)?.get(id);
+    if (call?.is_write_under_way) return call.page;
+    call?.end("CANCELLED", `The broker cancelled the call: ${reason.slice(0, 200)}`);
+    return null;
   }
 
   /** End the calls of a closed connection. @param {number} conn */
   endConnection(conn) {
-    for (const call of this.#by_conn.get(conn)?.values() ?? []) {
+    for (const call of [...(this.#by_conn.get(conn)?.values() ?? [])]) {
       call.is_silent = true;
-      call.end("CANCELLED", "The broker's connection is closed.");
+      if (call.is_write_under_way) this.detach(call);
+      else call.end("CANCELLED", "The broker's connection is closed.");
     }
   }
 
   /** End all calls: the port is gone, and with it every connection. */
   endAll() {
-    for (const conn of this.#by_conn.keys()) this.endConnection(conn);
+    for (const conn of [...this.#by_conn.keys()]) this.endConnection(conn);
   }
 
   /**
@@ -132,15 +165,20 @@ export class OpenCalls {
     for (const call of this.#all()) if (call.page?.tab_id === tab_id) call.end("TAB_DISCARDED", message);
   }
 
-  /** @param {number} tab_id */
+  /** @param {number} tab_id @returns {{all: number, writes: number}} */
   countInTab(tab_id) {
-    let count = 0;
-    for (const call of this.#all()) if (call.page?.tab_id === tab_id) count += 1;
+    const count = { all: 0, writes: 0 };
+    for (const call of this.#all()) {
+      if (call.page?.tab_id !== tab_id) continue;
+      count.all += 1;
+      if (call.is_write) count.writes += 1;
+    }
     return count;
   }
 
   *#all() {
     for (const calls of this.#by_conn.values()) yield* calls.values();
+    yield* this.#detached;
   }
 }
 

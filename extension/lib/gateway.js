@@ -73,9 +73,11 @@ export class Gateway {
       case "call":
         void this.#run(frame, this.calls.open(frame.conn, frame.id));
         break;
-      case "cancel":
-        this.calls.cancel(frame.conn, frame.id, frame.reason);
+      case "cancel": {
+        const page = this.calls.cancel(frame.conn, frame.id, frame.reason);
+        if (page !== null) this.#parts.tabs.invalidate(page); // as below: perhaps it is frozen
         break;
+      }
       case "conn_close":
         this.#fragments.drop(frame.conn);
         this.calls.endConnection(frame.conn);
@@ -129,9 +131,10 @@ export class Gateway {
     const began_ms = performance.now();
     /** @type {Record<string, number>} */
     const hops = { worker_ms: 0 };
+    const work = this.#perform(frame, call, hops);
     let outcome;
     try {
-      const value = await Promise.race([this.#perform(frame, call, hops), call.ended]);
+      const value = await Promise.race([work, call.ended]);
       outcome = { ok: true, value };
       this.#is_signed_out = false;
     } catch (error) {
@@ -140,7 +143,14 @@ export class Gateway {
       outcome = { ok: false, error: fault.toWire() };
     }
     hops.worker_ms = performance.now() - began_ms;
-    this.calls.close(call);
+    if (call.is_ended && call.is_write_under_way) {
+      // Nobody waits for it any longer; the page still works on it, and its tab must not be reloaded under it.
+      this.calls.detach(call);
+      const over = () => this.calls.close(call);
+      work.then(over, over);
+    } else {
+      this.calls.close(call);
+    }
     if (call.is_silent) return;
     this.#parts.port.send({ conn: call.conn, type: "result", id: call.id, ...outcome, hops });
   }
@@ -155,6 +165,7 @@ export class Gateway {
     const { settings, ownership, tabs } = this.#parts;
     const plan = admit(frame, settings.current, (id) => ownership.ownerOf(id));
     if (plan.op === "status") return runStatus(this.#parts, this.calls.size);
+    call.is_write = "is_write" in plan && plan.is_write;
     const began_ms = performance.now();
     for (let is_second_try = false; ; is_second_try = true) {
       const refresh = plan.op === "identity" && plan.refresh && !is_second_try;
@@ -181,7 +192,7 @@ export class Gateway {
   #afterFault(call, fault) {
     const { executor, tabs } = this.#parts;
     if (call.page !== null && ["CANCELLED", "TIMEOUT"].includes(fault.code)) {
-      void executor.abort(call.page, call.key);
+      if (!call.is_write) void executor.abort(call.page, call.key);
       tabs.invalidate(call.page); // perhaps it is frozen: ask it before the next call (C-044)
     }
     if (call.page !== null && ["AUTH_REQUIRED", "ACCOUNT_MISMATCH"].includes(fault.code)) tabs.suspect();

@@ -29,6 +29,8 @@ const LOAD_LIMIT_MS = 30_000;
 const PROBE_LIMIT_MS = 3_000;
 /** How long a refresh waits for other calls in the tab to end before it reloads under them. */
 const QUIET_LIMIT_MS = 10_000;
+/** The same for writes, whose answer would be lost; those that wait for the service to read a source take longest. */
+const WRITES_QUIET_LIMIT_MS = 60_000;
 
 export class TabKeeper {
   #chrome;
@@ -48,8 +50,8 @@ export class TabKeeper {
 
   /** @type {(tab_id: number, name: LossName, message: string) => void} called when the tab's document is gone */
   onLoss = () => {};
-  /** @type {(tab_id: number) => number} how many calls the tab has */
-  countCalls = () => 0;
+  /** @type {(tab_id: number) => {all: number, writes: number}} how many calls the tab has */
+  countCalls = () => ({ all: 0, writes: 0 });
 
   /** @param {ChromeApi} chrome @param {Executor} executor */
   constructor(chrome, executor) {
@@ -167,7 +169,6 @@ export class TabKeeper {
   /** @param {string} account @param {boolean} refresh @param {Promise<Page> | null} before @returns {Promise<Page>} */
   async #find(account, refresh, before) {
     await before?.catch(() => {});
-    const give_up_ms = Date.now() + LOAD_LIMIT_MS;
     let tab = await this.#ownTab(account);
     // A document that is being replaced still answers for a moment; `retired` is its id.
     let retired = "";
@@ -182,6 +183,7 @@ export class TabKeeper {
     }
     this.#is_suspect = false;
     this.#page = null;
+    const give_up_ms = Date.now() + LOAD_LIMIT_MS;
     while (Date.now() < give_up_ms) {
       tab = await this.#chrome.getTab(idOf(tab)).catch(() => null);
       if (tab === null) throw new GatewayFault("TAB_DISCARDED", "The notebook tab was closed while it was loading.");
@@ -236,8 +238,13 @@ export class TabKeeper {
 
   /** @param {number} tab_id */
   async #waitForQuiet(tab_id) {
-    const give_up_ms = Date.now() + QUIET_LIMIT_MS;
-    while (this.countCalls(tab_id) > 0 && Date.now() < give_up_ms) await sleep(POLL_MS);
+    const began_ms = Date.now();
+    for (;;) {
+      const { all, writes } = this.countCalls(tab_id);
+      const limit_ms = writes > 0 ? WRITES_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
+      if (all === 0 || Date.now() - began_ms >= limit_ms) return;
+      await sleep(POLL_MS);
+    }
   }
 
   /** @param {number} tab_id @returns {Promise<Probe | null>} */

@@ -6,6 +6,7 @@ import { MAX_OPEN_CALLS_PER_CONNECTION, MAX_OPEN_CALLS_PER_WORKER } from "../../
 import { ACCOUNT, FOREIGN, FakeHost, NOTEBOOK, OPT, SOURCE, configuredHost, rpcAnswer } from "./fake_host.js";
 import { readyExecutor, settled, until } from "./fake_chrome.js";
 
+const NOTE = "4a2b3c4d-0001-4a00-8b00-00000000000a";
 const CONVERSATION = "c0ffee00-0001-4a00-8b00-00000000000a";
 /** @type {FakeHost} */
 let host;
@@ -219,6 +220,78 @@ test("a closed connection stops its calls in the page and gets no result; others
     host.received.filter(({ conn }) => conn === 1),
     [],
   );
+});
+
+const create = (more = {}) => host.rpc("CYK0Xb", [NOTEBOOK, "", [1], null, "New Note"], more);
+/** A page whose writes end when the test says so. */
+function slowWrites() {
+  const page = { finish: () => {} };
+  const rpc = () => new Promise((resolve) => (page.finish = () => resolve(rpcAnswer({ body: "written" }))));
+  host.page({ rpc, abort: () => ({ ok: true }) });
+  return page;
+}
+const opsInPage = () => host.commands.map(({ op }) => op);
+
+test("a write is not stopped by cancel: its own answer is its result", async () => {
+  const page = slowWrites();
+  const result = create();
+  await until(() => host.commands.length > 0);
+  host.host({ conn: 1, type: "cancel", id: 1, reason: "deadline" });
+  await settled();
+  assert.deepEqual([host.results(1), opsInPage()], [[], ["rpc"]]);
+  page.finish();
+  assert.equal((await result).value.body, "written");
+  assert.deepEqual([opsInPage(), host.gateway.calls.size], [["rpc"], 0]);
+});
+
+test("a write that waits for its page is cancelled like a read: nothing was sent", async () => {
+  host.chrome.onLoad = (tab) => ((tab.status = "loading"), (tab.url = ""));
+  const result = create();
+  await settled();
+  host.host({ conn: 1, type: "cancel", id: 1, reason: "caller left" });
+  assert.deepEqual([(await result).error.code, (await result).error.started], ["CANCELLED", false]);
+  const [tab] = host.chrome.tabs.values();
+  Object.assign(tab, { status: "complete", url: "https://notebook.google.com/" });
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  assert.equal(host.commands.length, 0);
+});
+
+test("a write outlives its connection and its port; its answer is nobody's", async () => {
+  const closeConnection = () => host.host({ conn: 1, type: "conn_close", reason: "eof" });
+  for (const end of [closeConnection, () => host.chrome.ports.at(-1).end()]) {
+    const page = slowWrites();
+    host.commands.length = 0;
+    host.send("rpc", { rpc: "CYK0Xb", params: [NOTEBOOK, "", [1], null, "New Note"] });
+    await until(() => host.commands.length > 0);
+    end();
+    await settled();
+    assert.deepEqual([opsInPage(), host.gateway.calls.size], [["rpc"], 1]);
+    page.finish();
+    await settled();
+    assert.deepEqual([host.gateway.calls.size, host.received.filter(({ type }) => type === "result")], [0, []]);
+  }
+});
+
+test("our own ceiling ends the wait for a write, not the write", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const page = slowWrites();
+  const result = create();
+  await until(() => host.commands.length > 0);
+  t.mock.timers.tick(240_000);
+  assert.deepEqual([(await result).error.code, (await result).error.started], ["TIMEOUT", true]);
+  const [{ id: tab_id }] = host.chrome.tabs.values();
+  assert.deepEqual(host.tabs.countCalls(tab_id), { all: 1, writes: 1 });
+  page.finish();
+  await settled();
+  assert.deepEqual([opsInPage(), host.gateway.calls.size, host.results(1).length], [["rpc"], 0, 1]);
+});
+
+test("a note can be deleted once the notes of its notebook have been read", async () => {
+  host.page({ rpc: ({ rpc }) => rpcAnswer(rpc === "cFji9" ? { owned: { kind: "note", ids: [NOTE] } } : {}) });
+  const remove = () => host.rpc("AH0mwd", [NOTEBOOK, null, [NOTE]]);
+  assert.equal((await remove()).error.detail.reason, "unknown_id");
+  assert.equal((await host.rpc("cFji9", [NOTEBOOK])).ok, true);
+  assert.equal((await remove()).ok, true);
 });
 
 test("C-045 closing the tab ends its calls at once, without proof that nothing left", async () => {

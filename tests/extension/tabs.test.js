@@ -165,7 +165,7 @@ test("the old document, which still answers for a moment after a reload, is not 
 test("a refresh lets calls in the tab end first", async () => {
   const page = await ready();
   let open_calls = 1;
-  tabs.countCalls = (tab_id) => (tab_id === page.tab_id ? open_calls : 0);
+  tabs.countCalls = (tab_id) => ({ all: tab_id === page.tab_id ? open_calls : 0, writes: 0 });
   const refreshed = ready({ refresh: true });
   await new Promise((resolve) => setTimeout(resolve, 120));
   assert.equal(
@@ -174,6 +174,31 @@ test("a refresh lets calls in the tab end first", async () => {
   );
   open_calls = 0;
   assert.notEqual((await refreshed).document_id, page.document_id);
+});
+
+test("a refresh waits longer for writes than for reads, and not for ever", async (t) => {
+  const page = await ready();
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: Date.now() });
+  const reloads = () => chrome.log.filter(([what]) => what === "reload").length;
+  const counts = { all: 1, writes: 1 };
+  tabs.countCalls = () => counts;
+  const pass = async (wait_ms) => {
+    for (let passed_ms = 0; passed_ms < wait_ms; passed_ms += 50) {
+      t.mock.timers.tick(50);
+      await new Promise(setImmediate);
+    }
+  };
+  const refreshed = ready({ refresh: true, not_after_ms: Date.now() + 200_000 });
+  await pass(59_000);
+  assert.equal(reloads(), 0);
+  await pass(2_000);
+  assert.equal(reloads(), 1);
+  assert.notEqual((await refreshed).document_id, page.document_id);
+
+  counts.writes = 0;
+  void ready({ refresh: true, not_after_ms: Date.now() + 200_000 });
+  await pass(11_000);
+  assert.equal(reloads(), 2);
 });
 
 test("a page that was signed out or somebody else's is loaded anew for the next call", async () => {
