@@ -5,9 +5,10 @@ A broken file never stops `serve`: it is reported by the first call that needs i
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import trio
 from attrs import frozen
@@ -15,8 +16,17 @@ from attrs import frozen
 from broker.errors import AuthRequired
 from native_host.paths import config_file
 
-KNOWN_KEYS: Final = ("account", "project_folder")
+KNOWN_KEYS: Final = (
+    "account",
+    "project_folder",
+    "file_roots",
+    "max_file_bytes",
+    "allow_private_urls",
+    "confirm_deletes",
+)
 MAX_CONFIG_BYTES: Final = 64 * 1024
+MAX_FILE_BYTES: Final = 200 * 1024 * 1024
+"""The service takes no larger files; a person may set a smaller limit, or a larger one once the service does."""
 
 
 class ConfigError(ValueError):
@@ -25,18 +35,26 @@ class ConfigError(ValueError):
 
 @frozen
 class Config:
-    """`account` is the e-mail address of the one account to work as. `project_folder`, absolute, is where
-    `.notebook_mcp.json` belongs when that is not the working directory."""
+    """What the person decided; everything but `account` has a default."""
 
     account: str
+    """The e-mail address of the one account to work as."""
     project_folder: Path | None = None
+    """Absolute: where `.notebook_mcp.json` belongs when that is not the working directory."""
+    file_roots: tuple[Path, ...] = ()
+    """Absolute: folders whose files may be uploaded, besides the project folder."""
+    max_file_bytes: int = MAX_FILE_BYTES
+    allow_private_urls: bool = False
+    """Whether addresses of this machine and of private networks may be added as sources."""
+    confirm_deletes: bool = True
+    """Whether a deletion asks the person first, where the client can ask."""
 
 
 def parse_config(text: str) -> Config:
     """Return the configuration in `text`.
 
     Raises:
-        ConfigError: no TOML, an unknown key, a wrong type, or no account.
+        ConfigError: no TOML, an unknown key, a value that the key does not take, or no account.
     """
     try:
         table: dict[str, object] = tomllib.loads(text)
@@ -51,9 +69,42 @@ def parse_config(text: str) -> Config:
     if not isinstance(account, str) or not _is_address(account.strip()):
         raise ConfigError("key 'account' must be the e-mail address of the account")
     folder = table.get("project_folder")
-    if folder is not None and not (isinstance(folder, str) and Path(folder).is_absolute()):
-        raise ConfigError("key 'project_folder' must be an absolute path")
-    return Config(account.strip(), None if folder is None else Path(str(folder)))
+    return Config(
+        account=account.strip(),
+        project_folder=None if folder is None else _absolute_folder("project_folder", folder),
+        file_roots=_file_roots(table.get("file_roots", [])),
+        max_file_bytes=_positive("max_file_bytes", table.get("max_file_bytes", MAX_FILE_BYTES)),
+        allow_private_urls=_flag("allow_private_urls", table.get("allow_private_urls", False)),
+        confirm_deletes=_flag("confirm_deletes", table.get("confirm_deletes", True)),
+    )
+
+
+def _absolute_folder(key: str, value: object) -> Path:
+    if not isinstance(value, str) or not Path(value).is_absolute() or "\0" in value:
+        raise ConfigError(f"key {key!r} must be an absolute path, not {value!r} (~ is not expanded)")
+    return Path(value)
+
+
+def _file_roots(value: object) -> tuple[Path, ...]:
+    if not isinstance(value, list):
+        raise ConfigError(f"key 'file_roots' must be a list of absolute paths, not {value!r}")
+    roots = tuple(_absolute_folder("file_roots", each) for each in cast("list[object]", value))
+    for root in roots:
+        if os.path.normpath(root).strip("/") == "":
+            raise ConfigError("key 'file_roots' names /, the whole disk; name the folders that are meant")
+    return roots
+
+
+def _positive(key: str, value: object) -> int:
+    if type(value) is not int or value < 1:  # a TOML boolean is an int of Python
+        raise ConfigError(f"key {key!r} must be a whole number above 0, not {value!r}")
+    return value
+
+
+def _flag(key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"key {key!r} must be true or false, not {value!r}")
+    return value
 
 
 def _is_address(text: str) -> bool:

@@ -11,6 +11,31 @@ def test_account_and_project_folder_are_read():
     assert parse_config(text) == Config("ada@example.com", Path("/srv/project"))
 
 
+def test_what_the_person_may_loosen_or_tighten_is_read():
+    text = """
+        account = "ada@example.com"
+        file_roots = ["/srv/papers", "/home/ada/reports"]
+        max_file_bytes = 1000
+        allow_private_urls = true
+        confirm_deletes = false
+    """
+    assert parse_config(text) == Config(
+        "ada@example.com",
+        file_roots=(Path("/srv/papers"), Path("/home/ada/reports")),
+        max_file_bytes=1000,
+        allow_private_urls=True,
+        confirm_deletes=False,
+    )
+
+
+def test_without_these_keys_the_careful_choice_holds():
+    config = parse_config('account = "ada@example.com"')
+    assert config.file_roots == ()
+    assert config.max_file_bytes == 200 * 1024 * 1024
+    assert not config.allow_private_urls
+    assert config.confirm_deletes
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
@@ -22,6 +47,19 @@ def test_account_and_project_folder_are_read():
         ('account = "a@b"\nproject_folder = "relative"', "project_folder"),
         ('account = "a@b"\nproject_folder = 7', "project_folder"),
         ("account = ", "not valid TOML"),
+        ('account = "a@b"\nfile_roots = "/srv"', "'file_roots' must be a list"),
+        ('account = "a@b"\nfile_roots = ["papers"]', "'file_roots' must be an absolute path, not 'papers'"),
+        ('account = "a@b"\nfile_roots = ["~/papers"]', "~ is not expanded"),
+        ('account = "a@b"\nfile_roots = [7]', "'file_roots'"),
+        ('account = "a@b"\nfile_roots = ["/srv\\u0000"]', "'file_roots'"),
+        ('account = "a@b"\nfile_roots = ["/"]', "whole disk"),
+        ('account = "a@b"\nfile_roots = ["//"]', "whole disk"),
+        ('account = "a@b"\nfile_roots = ["/srv/.."]', "whole disk"),
+        ('account = "a@b"\nmax_file_bytes = 0', "whole number above 0, not 0"),
+        ('account = "a@b"\nmax_file_bytes = true', "'max_file_bytes'"),
+        ('account = "a@b"\nmax_file_bytes = 1.5', "'max_file_bytes'"),
+        ('account = "a@b"\nallow_private_urls = 1', "'allow_private_urls' must be true or false, not 1"),
+        ('account = "a@b"\nconfirm_deletes = "no"', "'confirm_deletes' must be true or false"),
     ],
 )
 def test_what_is_wrong_is_named(text: str, named: str):
