@@ -56,12 +56,16 @@ def browser_environment(home: Path, environ: Mapping[str, str] = os.environ) -> 
 
 
 def write_preferences(user_data_dir: Path) -> None:
-    """Switch developer mode on in a fresh profile, as everybody has who loads an unpacked extension by hand.
+    """Switch developer mode on in a new profile, as everybody has who loads an unpacked extension by hand.
+
+    A profile that is there already keeps its preferences.
 
     Without it Chromium takes the extension over CDP all the same, but disables it when it is reloaded (measured on 156:
     disable reason 1 << 24, "unsupported developer extension").
     """
     folder = user_data_dir / "Default"
+    if folder.exists():
+        return
     folder.mkdir(mode=0o700, parents=True)
     preferences = {"extensions": {"ui": {"developer_mode": True}}}
     (folder / "Preferences").write_text(json.dumps(preferences), encoding="utf-8")

@@ -113,6 +113,7 @@ async def open_chain(
     notebooks: Sequence[str] | str = DEFAULT_ALLOWED,
     signed_in: Sequence[int] = (0, 1),
     open_tab: bool = True,
+    emulator: Emulator | None = None,
     environ: Mapping[str, str] = os.environ,
     on_hop: OnHop | None = None,
 ) -> AsyncGenerator[Chain]:
@@ -123,6 +124,8 @@ async def open_chain(
         account: the configured account; the emulator's default one if None.
         notebooks: what both allowlists allow: ids, or "*" for all.
         signed_in: which of the emulator's accounts the browser is signed in to, in `authuser` order.
+        emulator: one that runs already and outlives this chain; one of the chain's own if None. With the home folder
+            of an earlier chain this is a browser that comes back.
         open_tab: whether to open the notebook tab now; else the extension opens it when it needs it.
         environ: names the browser (NOTEBOOK_GATEWAY_BROWSER) and its extra arguments, and is what the browser gets.
         on_hop: called with the name of each hop and the milliseconds it took to come up.
@@ -133,8 +136,9 @@ async def open_chain(
     report = on_hop or _ignore
     async with AsyncExitStack() as stack:
         home = home or stack.enter_context(temporary_home())
-        with _hop("emulator", report):
-            emulator = await stack.enter_async_context(serve(folder=_made(home / "emulator")))
+        if emulator is None:
+            with _hop("emulator", report):
+                emulator = await stack.enter_async_context(serve(folder=_made(home / "emulator")))
         account = account or emulator.default_account
         write_configuration(home, account, notebooks)
         with _hop("browser", report):
