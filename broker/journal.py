@@ -125,7 +125,7 @@ async def open_journal(home: Path, rng: Random | None = None) -> AsyncGenerator[
         VersionSkew: a newer build wrote it.
         InternalError: it cannot be used; the message names file and reason.
     """
-    rng = rng or Random()
+    rng = rng or Random()  # noqa: S311  # for jitter
     lock, store = await _patiently(partial(_open, home), trio.CapacityLimiter(1), rng)
     try:
         yield Journal(store, rng)

@@ -181,7 +181,7 @@ class Mutations:
     ) -> None:
         self._nursery = nursery
         self._open_journal = open_journal
-        self._rng = rng or Random()
+        self._rng = rng or Random()  # noqa: S311  # for jitter
         self._open: _Open | None = None
         self._opening = trio.Lock()
         self._turns = _Turns()
