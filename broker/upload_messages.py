@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from attrs import frozen
 
+from broker.companion import UploadState
 from broker.errors import GatewayError
 from broker.notebooks import State as RowState
-
-SessionStatus = Literal["active", "final", "cancelled", "expired"]
 
 # -- commands --------------------------------------------------------------------------------------------------------
 
@@ -92,7 +89,7 @@ class Taken:
 class Told:
     """What the service says of the session, to `Query` or to `Finish`."""
 
-    status: SessionStatus
+    status: UploadState
     received_bytes: int | None
 
 

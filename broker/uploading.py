@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import trio
 from attrs import field, frozen
 
 from broker.backoff import Backoff
 from broker.calls import CallContext
+from broker.companion import SliceReply, UploadStart, UploadStatus
 from broker.errors import GatewayError
 from broker.notebooks import Source
 from broker.sent_content import FileBytes, FileChanged, SentContent
@@ -39,9 +40,6 @@ from broker.upload_messages import (
     Told,
 )
 from broker.upload_steps import Target, UploadSteps
-
-if TYPE_CHECKING:
-    from broker.companion import SliceReply, UploadStart, UploadStatus
 
 T = TypeVar("T")
 
