@@ -1,4 +1,4 @@
-"""What tools and codecs see of the browser: three values and two protocols, and nothing of sockets.
+"""What tools and codecs see of the browser: a few values and two protocols, and nothing of sockets.
 
 `broker.companions.Companions` is the real implementation. Pure: no I/O and no import of other broker modules, so every
 layer above can be tested against a small fake.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Literal, Protocol
 
 from attrs import field, frozen
 
@@ -36,6 +36,42 @@ class Identity:
     account: str
     origin: str
     build_label: str
+
+
+UploadState = Literal["active", "final", "cancelled", "expired"]
+"""What the service says of an upload session; ``expired`` when it does not know the session any more."""
+
+
+@frozen
+class UploadStart:
+    """A new upload session. `upload` is the worker's handle of it; the session's address never leaves the browser."""
+
+    upload: str
+    granularity_bytes: int
+    hops: dict[str, float] = field(factory=dict[str, float])
+
+
+@frozen
+class SliceReply:
+    """What became of one slice: the offset the page wants next, and how much of the file the service has.
+
+    The page gathers slices up to the service's granularity, so the two differ. Both are None when the page knows
+    nothing of the upload (it was reloaded) or wanted another offset: nothing was taken, and a query tells where to go
+    on.
+    """
+
+    next_offset: int | None
+    received_bytes: int | None
+    hops: dict[str, float] = field(factory=dict[str, float])
+
+
+@frozen
+class UploadStatus:
+    """Where an upload stands by the service's own word. `received_bytes` is None where it names no number."""
+
+    status: UploadState
+    received_bytes: int | None
+    hops: dict[str, float] = field(factory=dict[str, float])
 
 
 class AnswerChunks(Protocol):
@@ -94,5 +130,40 @@ class Companion(Protocol):
         """Ask one question. Leaving the context before the end cancels the stream in the page.
 
         Raises (while iterating): StreamSevered when the stream ended before the worker's closing result.
+        """
+        ...
+
+    async def upload_start(
+        self,
+        *,
+        notebook: str,
+        source_id: str,
+        name: str,
+        size_bytes: int,
+        mime_type: str,
+        deadline_s: float,
+        traceparent: str,
+    ) -> UploadStart:
+        """Start an upload session for a source that is registered, and was seen in the notebook's list, already."""
+        ...
+
+    async def upload_slice(
+        self, *, notebook: str, upload: str, offset: int, data: bytes, deadline_s: float, traceparent: str
+    ) -> SliceReply:
+        """Hand 1 to 512 KiB of the file, the bytes from `offset` on, to the page.
+
+        Raises (this and the next two): NotFound with the detail ``reason: unknown_upload`` when the browser or its
+            extension was restarted since the start.
+        """
+        ...
+
+    async def upload_query(self, *, notebook: str, upload: str, deadline_s: float, traceparent: str) -> UploadStatus:
+        """Ask the service how far it is. The page then wants that offset, and has forgotten what it had gathered."""
+        ...
+
+    async def upload_finish(self, *, notebook: str, upload: str, deadline_s: float, traceparent: str) -> UploadStatus:
+        """Send what the page has gathered and say that this was all.
+
+        Raises: InvalidArgument with the detail ``reason: incomplete`` when the page lacks a part; nothing was sent.
         """
         ...

@@ -10,6 +10,7 @@ before a byte of its frame had left (`started` False) is sent again over the nex
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -21,14 +22,14 @@ import trio
 
 from broker.background import open_background_nursery
 from broker.backoff import Backoff
-from broker.companion import AnswerChunks, Identity, RpcReply
+from broker.companion import AnswerChunks, Identity, RpcReply, SliceReply, UploadStart, UploadStatus
 from broker.companion_choice import Finding, explain, is_same_account
 from broker.companion_search import Search
 from broker.errors import AccountMismatch, CompanionOffline, DeadlineExceeded, GatewayError, VersionSkew
 from broker.link import UNNAMED, ClientName, Link
 from broker.link_down import LinkDown
 from broker.relay_frames import Event, Result, Welcome
-from broker.replies import identity_of, rpc_reply_of, status_of
+from broker.replies import identity_of, rpc_reply_of, slice_reply_of, status_of, upload_start_of, upload_status_of
 from native_host.paths import companion_sockets, run_folder
 
 FIRST_PATIENCE_S: Final = 3.0
@@ -100,6 +101,43 @@ class Companions:
             traceparent=traceparent,
         ) as chunks:
             yield chunks
+
+    async def upload_start(
+        self,
+        *,
+        notebook: str,
+        source_id: str,
+        name: str,
+        size_bytes: int,
+        mime_type: str,
+        deadline_s: float,
+        traceparent: str,
+    ) -> UploadStart:
+        """See `Companion.upload_start`."""
+        call: dict[str, object] = {
+            "source": source_id,
+            "name": name,
+            "size_bytes": size_bytes,
+            "mime_type": mime_type,
+        }
+        return upload_start_of(await self._call("upload.start", call, notebook, deadline_s, traceparent))
+
+    async def upload_slice(
+        self, *, notebook: str, upload: str, offset: int, data: bytes, deadline_s: float, traceparent: str
+    ) -> SliceReply:
+        """See `Companion.upload_slice`."""
+        call: dict[str, object] = {"upload": upload, "offset": offset, "data": base64.b64encode(data).decode()}
+        return slice_reply_of(await self._call("upload.slice", call, notebook, deadline_s, traceparent))
+
+    async def upload_query(self, *, notebook: str, upload: str, deadline_s: float, traceparent: str) -> UploadStatus:
+        """See `Companion.upload_query`."""
+        result = await self._call("upload.query", {"upload": upload}, notebook, deadline_s, traceparent)
+        return upload_status_of("upload.query", result)
+
+    async def upload_finish(self, *, notebook: str, upload: str, deadline_s: float, traceparent: str) -> UploadStatus:
+        """See `Companion.upload_finish`."""
+        result = await self._call("upload.finish", {"upload": upload}, notebook, deadline_s, traceparent)
+        return upload_status_of("upload.finish", result)
 
     async def _call(
         self, op: str, params: dict[str, object], notebook: str | None, deadline_s: float, traceparent: str

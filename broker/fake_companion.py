@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 
 from broker.companion import AnswerChunks, Identity, RpcReply
 from broker.errors import DeadlineExceeded, GatewayError
+from broker.fake_uploads import FakeUploads
 from broker.utf16 import utf16_length
 
 PREFIX: Final = ")]}'\n\n"
@@ -52,11 +53,11 @@ class StreamScript:
 
 
 @define(eq=False)
-class FakeCompanion:
+class FakeCompanion(FakeUploads):
     """Implements `broker.companion.Companion`.
 
     `replies` has a script per RPC id; each request takes the next entry and the last one is used for good. `streams` is
-    the same for questions.
+    the same for questions. Uploads are kept in memory (`FakeUploads`).
     """
 
     account: str = "ada@example.com"

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import trio
 
-from broker.companion import AnswerChunks, Companion, Identity, RpcReply
+from broker.companion import AnswerChunks, Companion, Identity, RpcReply, SliceReply, UploadStart, UploadStatus
 
 OpenCompanion = Callable[[], Awaitable[AbstractAsyncContextManager[Companion]]]
 
@@ -54,6 +54,53 @@ class LateCompanion:
             params, notebook=notebook, deadline_s=deadline_s, traceparent=traceparent
         ) as chunks:
             yield chunks
+
+    async def upload_start(
+        self,
+        *,
+        notebook: str,
+        source_id: str,
+        name: str,
+        size_bytes: int,
+        mime_type: str,
+        deadline_s: float,
+        traceparent: str,
+    ) -> UploadStart:
+        companion = await self._opened()
+        return await companion.upload_start(
+            notebook=notebook,
+            source_id=source_id,
+            name=name,
+            size_bytes=size_bytes,
+            mime_type=mime_type,
+            deadline_s=deadline_s,
+            traceparent=traceparent,
+        )
+
+    async def upload_slice(
+        self, *, notebook: str, upload: str, offset: int, data: bytes, deadline_s: float, traceparent: str
+    ) -> SliceReply:
+        companion = await self._opened()
+        return await companion.upload_slice(
+            notebook=notebook,
+            upload=upload,
+            offset=offset,
+            data=data,
+            deadline_s=deadline_s,
+            traceparent=traceparent,
+        )
+
+    async def upload_query(self, *, notebook: str, upload: str, deadline_s: float, traceparent: str) -> UploadStatus:
+        companion = await self._opened()
+        return await companion.upload_query(
+            notebook=notebook, upload=upload, deadline_s=deadline_s, traceparent=traceparent
+        )
+
+    async def upload_finish(self, *, notebook: str, upload: str, deadline_s: float, traceparent: str) -> UploadStatus:
+        companion = await self._opened()
+        return await companion.upload_finish(
+            notebook=notebook, upload=upload, deadline_s=deadline_s, traceparent=traceparent
+        )
 
     async def _opened(self) -> Companion:
         if self._companion is None:

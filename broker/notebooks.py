@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, TypeGuard
 
 from attrs import frozen
 
-from broker.slots import Slot
+from broker.slots import Slot, as_list
 
 LIST_RPC: Final = "wXbhsf"
 GET_RPC: Final = "rLM1Ne"
@@ -42,6 +42,12 @@ KINDS: Final[dict[int, str]] = {
     18: "gemini_chat",
     20: "play_books",
 }
+DRIVE_FAILURES: Final[dict[int, str]] = {
+    1: "the service has no access to the Drive file",
+    4: "the Drive file is deleted",
+    5: "the Drive file is closed to AI tools",
+}
+"""Drive statuses that explain a failed source; 2 (syncing) and 3 (active) explain nothing. Only reported publicly."""
 UNKNOWN: Final = "unknown"
 """A number outside these tables is shown as this word, beside the number itself; it is no drift (C-078)."""
 
@@ -53,7 +59,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Source:
     """One source of a notebook. `state_code` and `kind_code` are the service's own numbers.
 
-    `revision` names the content: it changes when the source is read anew, and citations carry it.
+    `revision` names the content: it changes when the source is read anew, and citations carry it. `failure` is why a
+    failed source failed, as far as the service tells.
     """
 
     id: str
@@ -66,6 +73,8 @@ class Source:
     created_at: datetime | None = None
     url: str | None = None
     revision: str | None = None
+    drive_file_id: str | None = None
+    failure: str | None = None
 
 
 @frozen
@@ -125,24 +134,32 @@ def decode_source_row(row: Slot) -> Source:
     kind_code = None if meta is None else meta.maybe_int(4)
     state_code = None if settings is None else settings.maybe_int(1)
     revision = None if meta is None else meta.maybe_list(3)
+    state = STATES.get(state_code or 0, UNKNOWN)
     return Source(
         id=_source_id(row),
         title=row.maybe_text(1),
         kind=KINDS.get(kind_code or 0, UNKNOWN),
         kind_code=kind_code,
-        state=STATES.get(state_code or 0, UNKNOWN),
+        state=state,
         state_code=state_code,
         word_count=None if meta is None else meta.maybe_int(1),
         created_at=None if meta is None else maybe_time(meta, 2),
         url=None if meta is None else _url(meta),
         revision=None if revision is None else revision.maybe_text(0),
+        drive_file_id=None if meta is None else _maybe_drive_file_id(meta),
+        failure=_maybe_failure(settings) if settings is not None and state == "failed" else None,
     )
 
 
+def is_id(value: object) -> TypeGuard[str]:
+    """Tell whether a value is an id as the service writes it: lower-case UUID text."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
 def read_id(row: Slot, index: int) -> str:
-    """Read a notebook, source or conversation id: lower-case UUID text, so it can stand in a path as it is."""
+    """Read a notebook, source, note or conversation id; it can stand in a path as it is."""
     value = row.text(index)
-    if _ID.fullmatch(value) is None:
+    if not is_id(value):
         raise row.drift(index, "an id (lower-case UUID)", "other text")
     return value
 
@@ -175,6 +192,27 @@ def _url(meta: Slot) -> str | None:
         if url:
             return url
     return None
+
+
+def _maybe_drive_file_id(meta: Slot) -> str | None:
+    # Documents and slides: ``[0] = [file id, revision token, number]``. Other Drive files: ``[9] = [file id, …]``; that
+    # is only reported publicly, so another shape there costs the id, not the notebook.
+    block = meta.maybe_list(0)
+    file_id = None if block is None else block.maybe_text(0)
+    if file_id:
+        return file_id
+    other = as_list(meta.raw(9)) or [None]
+    return other[0] if isinstance(other[0], str) and other[0] else None
+
+
+def _maybe_failure(settings: Slot) -> str | None:
+    # Both are only reported publicly, so another shape costs the reason and nothing else.
+    drive_status = settings.raw(3)
+    if isinstance(drive_status, int) and drive_status in DRIVE_FAILURES:
+        return DRIVE_FAILURES[drive_status]
+    details = as_list(settings.raw(2)) or []
+    fetch = (as_list(details[6]) if len(details) > 6 else None) or [None]
+    return f"fetch failure {fetch[0]}" if isinstance(fetch[0], int) and not isinstance(fetch[0], bool) else None
 
 
 def _first_of_each_id(sources: Iterable[Source]) -> tuple[Source, ...]:

@@ -6,13 +6,15 @@ that names the field and never shows its value.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast, get_args
 
 from attrs import frozen
 
-from broker.companion import Identity, RpcReply
+from broker.companion import Identity, RpcReply, SliceReply, UploadStart, UploadState, UploadStatus
 from broker.errors import InternalError
 from broker.relay_frames import Result
+
+_UPLOAD_STATES: Final[dict[str, UploadState]] = {word: word for word in get_args(UploadState)}
 
 
 @frozen
@@ -60,6 +62,40 @@ def stream_end_of(raw: object) -> StreamEnd:
     )
 
 
+def upload_start_of(result: Result) -> UploadStart:
+    """Read ``{upload, granularity_bytes}``. Raises: InternalError for another shape."""
+    value = _object("upload.start", result.value)
+    granularity_bytes = _maybe_size("upload.start", value, "granularity_bytes")
+    if not granularity_bytes:
+        raise _misfit("upload.start", "granularity_bytes", "a number of bytes above 0")
+    return UploadStart(_text("upload.start", value, "upload"), granularity_bytes, result.hops)
+
+
+def slice_reply_of(result: Result) -> SliceReply:
+    """Read ``{next_offset, received_bytes}``, both null or none. Raises: InternalError for another shape."""
+    value = _object("upload.slice", result.value)
+    next_offset = _maybe_size("upload.slice", value, "next_offset")
+    received_bytes = _maybe_size("upload.slice", value, "received_bytes")
+    if next_offset is None or received_bytes is None:
+        if next_offset is not received_bytes:
+            raise _misfit("upload.slice", "received_bytes", "null exactly when `next_offset` is")
+    elif received_bytes > next_offset:
+        raise _misfit("upload.slice", "received_bytes", "within what the page was given")
+    return SliceReply(next_offset, received_bytes, result.hops)
+
+
+def upload_status_of(op: str, result: Result) -> UploadStatus:
+    """Read ``{status, received_bytes}``; an active session has a number. Raises: InternalError for another shape."""
+    value = _object(op, result.value)
+    status = _UPLOAD_STATES.get(_text(op, value, "status"))
+    if status is None:
+        raise _misfit(op, "status", f"one of {', '.join(_UPLOAD_STATES)}")
+    received_bytes = _maybe_size(op, value, "received_bytes")
+    if status == "active" and received_bytes is None:
+        raise _misfit(op, "received_bytes", "a number of bytes")
+    return UploadStatus(status, received_bytes, result.hops)
+
+
 def _object(op: str, raw: object) -> dict[str, object]:
     if not isinstance(raw, dict):
         raise _misfit(op, "value", "an object")
@@ -78,6 +114,15 @@ def _status(op: str, value: dict[str, object]) -> int:
     if type(status) is not int:
         raise _misfit(op, "status", "a whole number")
     return status
+
+
+def _maybe_size(op: str, value: dict[str, object], name: str) -> int | None:
+    size_bytes = value.get(name)
+    if size_bytes is None:
+        return None
+    if type(size_bytes) is not int or size_bytes < 0:
+        raise _misfit(op, name, "a number of bytes")
+    return size_bytes
 
 
 def _retry_after_s(op: str, value: dict[str, object]) -> float | None:

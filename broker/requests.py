@@ -13,6 +13,12 @@ from attrs import field, frozen
 from broker.wire_json import clean_text
 
 STREAM: Final = "GenerateFreeFormStreamed"
+ADD_SOURCE: Final = "izAoDd"
+REGISTER_FILE: Final = "o4cbdc"
+LIST_NOTES: Final = "cFji9"
+CREATE_NOTE: Final = "CYK0Xb"
+FILL_NOTE: Final = "cYAfTb"
+DELETE_NOTE: Final = "AH0mwd"
 
 
 @frozen
@@ -22,6 +28,40 @@ class RpcRequest:
     rpc_id: str
     params: list[object] = field(repr=False)
     notebook: str | None
+
+
+@frozen
+class TextSpec:
+    """A source of pasted text."""
+
+    title: str
+    text: str = field(repr=False)
+
+
+@frozen
+class WebSpec:
+    """A web page that the service reads itself."""
+
+    url: str
+
+
+@frozen
+class YouTubeSpec:
+    """A video, whose captions the service reads."""
+
+    url: str
+
+
+@frozen
+class DriveSpec:
+    """A Drive document by its bare id. The service ignores the title and takes the file's own name (recorded)."""
+
+    file_id: str
+    mime_type: str
+    title: str
+
+
+SourceSpec = TextSpec | WebSpec | YouTubeSpec | DriveSpec
 
 
 def request_options() -> list[object]:
@@ -52,6 +92,47 @@ def list_conversations(notebook_id: str) -> RpcRequest:
 def list_turns(notebook_id: str, conversation_id: str, limit: int, cursor: str | None = None) -> RpcRequest:
     params: list[object] = [request_options(), None, None, conversation_id, limit]
     return RpcRequest("khqZz", params if cursor is None else [*params, cursor], notebook_id)
+
+
+def add_source(notebook_id: str, spec: SourceSpec) -> RpcRequest:
+    """Build the request that adds one source and is answered when the service has read it."""
+    rest: list[object] = [request_options()]
+    slots: list[object]
+    match spec:
+        case TextSpec():
+            slots = [None, [clean_text(spec.title), clean_text(spec.text)], None, 2, *[None] * 6, 1]
+        case WebSpec():
+            slots = [None, None, [clean_text(spec.url)], *[None] * 7, 1]
+        case YouTubeSpec():
+            slots = [*[None] * 7, [clean_text(spec.url)], None, None, 1]
+        case DriveSpec():
+            slots = [[spec.file_id, spec.mime_type, 1, clean_text(spec.title)], *[None] * 9, 1]
+            rest = [[2], [1, *[None] * 9, [1]]]  # the one kind that still goes with the older options (recorded)
+    return RpcRequest(ADD_SOURCE, [[slots], notebook_id, *rest], notebook_id)
+
+
+def register_file(notebook_id: str, name: str) -> RpcRequest:
+    """Build the request that makes an empty source, to which a file is then uploaded."""
+    return RpcRequest(REGISTER_FILE, [[[clean_text(name)]], notebook_id, request_options()], notebook_id)
+
+
+def list_notes(notebook_id: str) -> RpcRequest:
+    return RpcRequest(LIST_NOTES, [notebook_id], notebook_id)
+
+
+def create_note(notebook_id: str) -> RpcRequest:
+    """Build the request that makes an empty note; the service is said to ignore any title and text here."""
+    return RpcRequest(CREATE_NOTE, [notebook_id, "", [1], None, "New Note"], notebook_id)
+
+
+def fill_note(notebook_id: str, note_id: str, title: str, text: str) -> RpcRequest:
+    """Build the request that replaces a note's title and text as a whole."""
+    content: list[object] = [clean_text(text), clean_text(title), [], 0]
+    return RpcRequest(FILL_NOTE, [notebook_id, note_id, [[content]]], notebook_id)
+
+
+def delete_note(notebook_id: str, note_id: str) -> RpcRequest:
+    return RpcRequest(DELETE_NOTE, [notebook_id, None, [note_id]], notebook_id)
 
 
 def ask_params(notebook_id: str, question: str, source_ids: Sequence[str], conversation: str | None) -> list[object]:

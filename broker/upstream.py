@@ -1,7 +1,8 @@
 """The service as the tools see it: typed questions in, typed answers out, every refusal one of our errors.
 
 Works over any `broker.companion.Companion`. Reads whose token was refused are tried once more after the page was loaded
-anew (C-053); nothing else is ever repeated here.
+anew (C-053); nothing else is ever repeated here. Each write is one request, and its errors say by `definite` whether
+the service refused that very request.
 """
 
 from __future__ import annotations
@@ -12,22 +13,25 @@ from contextlib import asynccontextmanager
 import trio
 
 from broker import requests
+from broker.added_sources import decode_added_source, decode_registered_file
 from broker.answer_updates import AnswerUpdates
 from broker.batchexecute import decode_reply_untrusted
 from broker.calls import CallContext
 from broker.citations import CitedAnswer, require_grounded
-from broker.companion import Companion
+from broker.companion import Companion, RpcReply
 from broker.conversations import Conversation, TurnPage, decode_conversations, decode_turns
 from broker.errors import AuthRequired, GatewayError, UpstreamSchemaDrift
 from broker.limits import GROUNDING_S, SOURCE_TEXT_CACHE_BYTES, SOURCE_TEXTS_AT_ONCE
-from broker.notebooks import GET_RPC, Notebook, decode_notebook, decode_notebook_list
-from broker.requests import RpcRequest
+from broker.notebooks import GET_RPC, Notebook, Source, decode_notebook, decode_notebook_list
+from broker.notes import Note, Notes, decode_created_note, decode_filled_note, decode_notes
+from broker.requests import RpcRequest, SourceSpec
 from broker.rpc_status import StaleToken, http_error
 from broker.source_guide import SourceGuide, decode_source_guide
 from broker.source_spans import GroundedAnswer, grounded_answer
 from broker.source_text import RPC as SOURCE_TEXT_RPC
 from broker.source_text import SourceText, decode_source_text
 from broker.source_text_cache import SourceTextCache
+from broker.write_verdicts import maybe_document_refused, pass_verdict
 
 
 class Upstream:
@@ -71,6 +75,39 @@ class Upstream:
     async def source_guide(self, notebook_id: str, source_id: str, ctx: CallContext) -> SourceGuide:
         """Return the service's summary and keywords of a source."""
         return decode_source_guide(await self._read(requests.read_source_guide(notebook_id, source_id), ctx))
+
+    async def list_notes(self, notebook_id: str, ctx: CallContext) -> Notes:
+        """Return the notebook's notes, and which ids of its list are no notes (any more)."""
+        return decode_notes(await self._read(requests.list_notes(notebook_id), ctx))
+
+    async def add_source(self, notebook_id: str, spec: SourceSpec, ctx: CallContext) -> Source:
+        """Add one source and return it as it is after the service has read it."""
+        try:
+            return decode_added_source(await self._write(requests.add_source(notebook_id, spec), ctx))
+        except GatewayError as error:
+            about_document = maybe_document_refused(spec, error)
+            if about_document is None:
+                raise
+            raise about_document from error
+
+    async def register_file(self, notebook_id: str, name: str, ctx: CallContext) -> str:
+        """Make an empty source that a file is then uploaded to; return its id."""
+        return decode_registered_file(await self._write(requests.register_file(notebook_id, name), ctx), name)
+
+    async def create_note(self, notebook_id: str, ctx: CallContext) -> str:
+        """Make an empty note; return its id."""
+        return decode_created_note(await self._write(requests.create_note(notebook_id), ctx))
+
+    async def fill_note(self, notebook_id: str, note_id: str, title: str, text: str, ctx: CallContext) -> Note:
+        """Replace a note's title and text as a whole; return the note as the service has it then."""
+        note = decode_filled_note(await self._write(requests.fill_note(notebook_id, note_id, title, text), ctx))
+        if note.id != note_id:
+            raise UpstreamSchemaDrift(requests.FILL_NOTE, "$[0][0]", "the note that was filled", "another one")
+        return note
+
+    async def delete_note(self, notebook_id: str, note_id: str, ctx: CallContext) -> None:
+        """Delete one note. The service says yes to ids it does not know too, so only its list proves it."""
+        await self._write(requests.delete_note(notebook_id, note_id), ctx)
 
     async def list_conversations(self, notebook_id: str, ctx: CallContext) -> list[Conversation]:
         """Return the notebook's conversations; the service tells only the newest."""
@@ -163,6 +200,25 @@ class Upstream:
             raise _still_refused(request.rpc_id, error) from error
 
     async def _read_once(self, request: RpcRequest, ctx: CallContext) -> object:
+        return _result_of(request, await self._send(request, ctx))
+
+    async def _write(self, request: RpcRequest, ctx: CallContext) -> object:
+        """Send a write once and return its decoded result.
+
+        Raises: as all methods; the error's `definite` is True when the service refused this very request.
+        """
+        try:
+            reply = await self._send(request, ctx)
+        except GatewayError as error:
+            pass_verdict(request.rpc_id, None, error)
+            raise
+        try:
+            return _result_of(request, reply)
+        except GatewayError as error:
+            pass_verdict(request.rpc_id, reply.status, error)
+            raise
+
+    async def _send(self, request: RpcRequest, ctx: CallContext) -> RpcReply:
         reply = await self._companion.rpc(
             request.rpc_id,
             request.params,
@@ -171,12 +227,16 @@ class Upstream:
             traceparent=ctx.traceparent,
         )
         ctx.add_hops(reply.hops)
-        if reply.status != 200:
-            raise http_error(request.rpc_id, reply.status, reply.retry_after_s)
-        return decode_reply_untrusted(reply.body, request.rpc_id)
+        return reply
 
     async def _refresh_page(self, ctx: CallContext) -> None:
         await self._companion.identity(refresh=True, deadline_s=ctx.deadline, traceparent=ctx.traceparent)
+
+
+def _result_of(request: RpcRequest, reply: RpcReply) -> object:
+    if reply.status != 200:
+        raise http_error(request.rpc_id, reply.status, reply.retry_after_s)
+    return decode_reply_untrusted(reply.body, request.rpc_id)
 
 
 def _still_refused(rpc_id: str, error: StaleToken) -> AuthRequired:
