@@ -17,8 +17,9 @@ import trio
 
 from broker.backoff import Backoff
 from broker.errors import InternalError
+from broker.journal_faults import JournalBusy, translated
 from broker.journal_rows import Begun, Json, MutationRecord, Request
-from broker.journal_store import JournalBusy, JournalStore
+from broker.journal_store import JournalStore
 from broker.process_lock import ProcessLock, is_alive
 from native_host.paths import ensure_private_folder, journal_file, run_folder
 
@@ -138,16 +139,15 @@ async def open_journal(home: Path, rng: Random | None = None) -> AsyncGenerator[
 
 def open_store(home: Path, owner: str) -> JournalStore:
     """Open the journal for blocking use. Raises: as `open_journal`; JournalBusy."""
-    ensure_private_folder(home)
-    folder = run_folder(home)
-    return JournalStore(journal_file(home), owner, partial(is_alive, folder))
+    path = journal_file(home)
+    with translated(path):
+        ensure_private_folder(home)
+    return JournalStore(path, owner, partial(is_alive, run_folder(home)))
 
 
 def _open(home: Path) -> tuple[ProcessLock, JournalStore]:
-    try:
+    with translated(journal_file(home)):
         lock = ProcessLock(run_folder(home))
-    except OSError as error:
-        raise InternalError(f"{run_folder(home)} cannot be used: {error.strerror}.", started=False) from error
     try:
         store = open_store(home, lock.owner)
         with suppress(JournalBusy):  # another broker is writing; one of the next will forget old rows

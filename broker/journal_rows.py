@@ -1,11 +1,11 @@
-"""What the journal knows of a write, as values. Pure."""
+"""What the journal knows of a write, as values, and how they stand in its tables. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
 from attrs import field, frozen
@@ -15,6 +15,11 @@ from broker.journal_states import SETTLED, State
 Json = dict[str, object]
 
 CREATE_FINGERPRINT: Final = "create"
+
+COLUMNS: Final = (
+    "id, account, tool, key, notebook_id, state, owner, result, error, traceparent, created_at_ms, updated_at_ms"
+)
+"""Of table `mutations`, in the order that `record_from` takes."""
 
 
 @frozen
@@ -110,3 +115,37 @@ def payload_hash(notebook_id: str, payload: Mapping[str, object]) -> str:
 def fingerprint(kind: str, *visible: str) -> str:
     """Return a short digest of what a read-back sees; the journal file then holds no content of the person's."""
     return hashlib.sha256(orjson.dumps([kind, *visible])).hexdigest()[:32]
+
+
+def record_from(
+    row: tuple[Any, ...], steps: Iterable[tuple[Any, ...]], claims: Iterable[tuple[Any, ...]]
+) -> MutationRecord:
+    """Build a record from a row of `COLUMNS`, its steps (name, state, facts) and its claims (remote id)."""
+    number, account, tool, key, notebook_id, state, owner, result, error, traceparent, created_at_ms, updated_at_ms = (
+        row
+    )
+    return MutationRecord(
+        id=number,
+        account=account,
+        tool=tool,
+        key=key,
+        notebook_id=notebook_id,
+        state=State(state),
+        owner=owner,
+        result=None if result is None else _from_json(result),
+        error=None if error is None else _from_json(error),
+        traceparent=traceparent,
+        created_at_ms=created_at_ms,
+        updated_at_ms=updated_at_ms,
+        steps=tuple(StepRecord(name, State(step_state), _from_json(facts)) for name, step_state, facts in steps),
+        claims=tuple(remote_id for (remote_id,) in claims),
+    )
+
+
+def to_json(value: Json) -> str:
+    """Return the text that stands in a column."""
+    return orjson.dumps(value).decode()
+
+
+def _from_json(text: str) -> Json:
+    return cast("Json", orjson.loads(text))

@@ -1,43 +1,31 @@
 """The journal's statements. Blocking; `broker.journal` runs them off the Trio loop.
 
 Every change is one `BEGIN IMMEDIATE` transaction: a deferred one that reads and then writes fails at once when another
-connection committed in between, whatever the busy time-out (C-026, measured). No `sqlite3.Error` leaves this module.
+connection committed in between, whatever the busy time-out (C-026, measured).
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
-import orjson
-
-from broker.errors import InternalError, InvalidArgument
+from broker.errors import InvalidArgument
 from broker.file_systems import maybe_network_file_system
-from broker.journal_rows import Begun, Found, Json, MutationRecord, Request, StepRecord
+from broker.journal_faults import ClaimTaken, translated, unusable
+from broker.journal_rows import COLUMNS, Begun, Found, Json, MutationRecord, Request, record_from, to_json
 from broker.journal_schema import migrate, refuse_newer
 from broker.journal_states import SETTLED, Event, State, next_state
 
-BUSY_TIMEOUT_MS: Final = 250
+BUSY_TIMEOUT_S: Final = 0.25
 """Short, so that a thread never holds up the end of the process; `broker.journal` tries again in Trio."""
 FULL: Final = 2
 KEEP_SETTLED_DAYS: Final = 90
 PRUNE_AT_MOST: Final = 1000
 _DAY_MS: Final = 24 * 3600 * 1000
-_COLUMNS: Final = (
-    "id, account, tool, key, notebook_id, state, owner, result, error, traceparent, created_at_ms, updated_at_ms"
-)
-
-
-class JournalBusy(Exception):
-    """Another broker holds the write lock just now; try again."""
-
-
-class ClaimTaken(Exception):
-    """Another write has taken that remote id already."""
 
 
 class JournalStore:
@@ -60,14 +48,15 @@ class JournalStore:
         self._is_alive = is_alive
         network = maybe_network_file_system(path.parent)
         if network is not None:
-            raise _unusable(path, f"the folder is on {network}, where SQLite's write-ahead log is not safe")
-        with _translated(path):
+            raise unusable(path, f"the folder is on {network}, where SQLite's write-ahead log is not safe")
+        with translated(path):
             path.touch(mode=0o600)
+            _refuse_newer_file(path)
             self._connection = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+                path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
         try:
-            with _translated(path):
+            with translated(path):
                 self._open()
         except BaseException:
             self._connection.close()
@@ -77,15 +66,14 @@ class JournalStore:
         return f"<JournalStore {self._path.name}>"
 
     def _open(self) -> None:
-        refuse_newer(self._connection)
         # The pragma answers with the mode that is in force, which need not be the one asked for (C-027).
         (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise _unusable(self._path, f"SQLite keeps to journal mode {mode!r} there instead of WAL")
+            raise unusable(self._path, f"SQLite keeps to journal mode {mode!r} there instead of WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         (synchronous,) = self._connection.execute("PRAGMA synchronous").fetchone()
         if synchronous != FULL:
-            raise _unusable(self._path, f"SQLite does not synchronise fully there (level {synchronous})")
+            raise unusable(self._path, f"SQLite does not synchronise fully there (level {synchronous})")
         self._connection.execute("PRAGMA foreign_keys = ON")
         migrate(self._connection)
 
@@ -117,7 +105,7 @@ class JournalStore:
 
     def is_begun(self, request: Request) -> bool:
         """Tell whether a row of `request` says more than that it was asked for."""
-        with _translated(self._path):
+        with translated(self._path):
             row = self._connection.execute(
                 "SELECT 1 FROM mutations WHERE account = ? AND tool = ? AND key = ? AND state <> 'prepared'",
                 (request.account, request.tool, request.key),
@@ -146,31 +134,24 @@ class JournalStore:
         return self._load(cast("int", cursor.lastrowid))
 
     def try_lease(self, mutation_id: int, kind: str) -> bool:
-        """Take the lease to create things of `kind` in the write's notebook, unless a living broker has it."""
+        """Take the lease to create things of `kind` in the write's notebook, unless another living broker has it.
+
+        Within one broker turns are taken before (`Mutation.turn_to_create`), so a lease of our own is one that could
+        not be given back, and never bars the way.
+        """
         with self._writing():
-            return self._try_lease(self._load(mutation_id), kind)
-
-    def _try_lease(self, record: MutationRecord, kind: str) -> bool:
-        scope = (record.account, record.notebook_id, kind)
-        held = self._connection.execute(
-            "SELECT owner, mutation_id FROM leases WHERE account = ? AND notebook_id = ? AND kind = ?", scope
-        ).fetchone()
-        if held is not None and held[1] != record.id:
-            owner, holder = held
-            # A lease of ours is free when its write no longer is: releasing it may have failed.
-            if owner == self._owner and self._is_owned_and_open(holder):
+            record = self._load(mutation_id)
+            scope = (record.account, record.notebook_id, kind)
+            held = self._connection.execute(
+                "SELECT owner FROM leases WHERE account = ? AND notebook_id = ? AND kind = ?", scope
+            ).fetchone()
+            if held is not None and held[0] != self._owner and self._is_alive(held[0]):
                 return False
-            if owner != self._owner and self._is_alive(owner):
-                return False
-        self._connection.execute(
-            "INSERT OR REPLACE INTO leases (account, notebook_id, kind, mutation_id, owner) VALUES (?, ?, ?, ?, ?)",
-            (*scope, record.id, self._owner),
-        )
-        return True
-
-    def _is_owned_and_open(self, mutation_id: int) -> bool:
-        row = self._connection.execute("SELECT owner, state FROM mutations WHERE id = ?", (mutation_id,)).fetchone()
-        return row is not None and row[0] == self._owner and State(row[1]) not in SETTLED
+            self._connection.execute(
+                "INSERT OR REPLACE INTO leases (account, notebook_id, kind, mutation_id, owner) VALUES (?, ?, ?, ?, ?)",
+                (*scope, record.id, self._owner),
+            )
+            return True
 
     # ------------------------------------------------------------------------------------------------ its steps
     def mark_sent(self, mutation_id: int, step: str, facts: Json) -> MutationRecord:
@@ -232,13 +213,13 @@ class JournalStore:
     # ------------------------------------------------------------------------------------------------ looking back
     def claimed_among(self, account: str, remote_ids: Collection[str]) -> frozenset[str]:
         """Return those of `remote_ids` that some write has taken."""
-        with _translated(self._path):
+        with translated(self._path):
             rows = self._connection.execute("SELECT remote_id FROM claims WHERE account = ?", (account,)).fetchall()
         return frozenset(row[0] for row in rows) & frozenset(remote_ids)
 
     def rivals(self, mutation_id: int, step: str) -> int:
         """Count the other unsettled writes whose `step` a look at the notebook could not tell from this one's."""
-        with _translated(self._path):
+        with translated(self._path):
             (count,) = self._connection.execute(
                 "SELECT count(*) FROM mutations AS mine"
                 " JOIN mutations AS other USING (account, notebook_id, fingerprint)"
@@ -252,7 +233,7 @@ class JournalStore:
     def records(self, state: State | None = None, limit: int = 1000) -> list[MutationRecord]:
         """Return rows, newest first; only those in `state` if given."""
         where, values = ("WHERE state = ?", (state,)) if state is not None else ("", ())
-        with _translated(self._path):
+        with self._reading():
             rows = self._connection.execute(
                 f"SELECT id FROM mutations {where} ORDER BY id DESC LIMIT ?",  # noqa: S608  # fixed texts
                 (*values, limit),
@@ -261,7 +242,7 @@ class JournalStore:
 
     def maybe_record(self, mutation_id: int) -> MutationRecord | None:
         """Return one row, or None."""
-        with _translated(self._path):
+        with self._reading():
             row = self._connection.execute("SELECT 1 FROM mutations WHERE id = ?", (mutation_id,)).fetchone()
             return None if row is None else self._load(mutation_id)
 
@@ -304,8 +285,19 @@ class JournalStore:
     # ------------------------------------------------------------------------------------------------ inside
     @contextmanager
     def _writing(self) -> Generator[None]:
-        with _translated(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._transaction("IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        # One snapshot, so that a row's steps are those of its state.
+        with self._transaction("DEFERRED"):
+            yield
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Generator[None]:
+        with translated(self._path):
+            self._connection.execute(f"BEGIN {kind}")
             try:
                 yield
                 self._connection.execute("COMMIT")
@@ -315,12 +307,12 @@ class JournalStore:
                 raise
 
     def _load(self, mutation_id: int) -> MutationRecord:
-        row = self._connection.execute(f"SELECT {_COLUMNS} FROM mutations WHERE id = ?", (mutation_id,)).fetchone()  # noqa: S608  # fixed text
+        row = self._connection.execute(f"SELECT {COLUMNS} FROM mutations WHERE id = ?", (mutation_id,)).fetchone()  # noqa: S608  # fixed text
         steps = self._connection.execute(
             "SELECT name, state, facts FROM steps WHERE mutation_id = ? ORDER BY updated_at_ms, name", (mutation_id,)
         )
         claims = self._connection.execute("SELECT remote_id FROM claims WHERE mutation_id = ?", (mutation_id,))
-        return _record(row, steps, claims)
+        return record_from(row, steps, claims)
 
     def _move(self, record: MutationRecord, event: Event) -> MutationRecord:
         state = next_state(record.state, event)
@@ -332,7 +324,7 @@ class JournalStore:
     def _put_step(self, mutation_id: int, step: str, state: State, facts: Json) -> None:
         self._connection.execute(
             "INSERT OR REPLACE INTO steps (mutation_id, name, state, facts, updated_at_ms) VALUES (?, ?, ?, ?, ?)",
-            (mutation_id, step, state, _to_json(facts), _now_ms()),
+            (mutation_id, step, state, to_json(facts), _now_ms()),
         )
 
     def _settle(self, record: MutationRecord, column: str, outcome: Json) -> None:
@@ -340,7 +332,7 @@ class JournalStore:
         error = "error = NULL, " if column == "result" else ""
         self._connection.execute(
             f"UPDATE mutations SET {error}{column} = ?, owner = '' WHERE id = ?",  # noqa: S608  # fixed texts
-            (_to_json(outcome), record.id),
+            (to_json(outcome), record.id),
         )
         self._drop_leases(record.id)
         if record.state in SETTLED:
@@ -364,60 +356,14 @@ class JournalStore:
         self._connection.execute("DELETE FROM leases WHERE mutation_id = ?", (mutation_id,))
 
 
-def _record(
-    row: tuple[Any, ...], steps: Iterator[tuple[Any, ...]], claims: Iterator[tuple[Any, ...]]
-) -> MutationRecord:
-    number, account, tool, key, notebook_id, state, owner, result, error, traceparent, created_at_ms, updated_at_ms = (
-        row
-    )
-    return MutationRecord(
-        id=number,
-        account=account,
-        tool=tool,
-        key=key,
-        notebook_id=notebook_id,
-        state=State(state),
-        owner=owner,
-        result=None if result is None else _from_json(result),
-        error=None if error is None else _from_json(error),
-        traceparent=traceparent,
-        created_at_ms=created_at_ms,
-        updated_at_ms=updated_at_ms,
-        steps=tuple(StepRecord(name, State(step_state), _from_json(facts)) for name, step_state, facts in steps),
-        claims=tuple(remote_id for (remote_id,) in claims),
-    )
-
-
-def _to_json(value: Json) -> str:
-    return orjson.dumps(value).decode()
-
-
-def _from_json(text: str) -> Json:
-    return cast("Json", orjson.loads(text))
+def _refuse_newer_file(path: Path) -> None:
+    """Check the version through a connection of its own: one that may write moves the log into the file when it closes,
+    and a newer build's file must stay as it is (C-024)."""
+    with closing(
+        sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=BUSY_TIMEOUT_S, uri=True)
+    ) as connection:
+        refuse_newer(connection)
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _unusable(path: Path, why: str) -> InternalError:
-    return InternalError(
-        f"The mutation journal {path} cannot be used: {why}. Nothing was written.",
-        hint="Set NOTEBOOK_GATEWAY_HOME to a folder on a local disk with free space.",
-        started=False,
-    )
-
-
-@contextmanager
-def _translated(path: Path) -> Generator[None]:
-    """Turn SQLite's errors into ours. Their texts name files, tables and codes, never a value."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise JournalBusy from error
-        raise _unusable(path, f"SQLite says {error.sqlite_errorname}") from error
-    except sqlite3.DatabaseError as error:
-        raise _unusable(path, f"SQLite says {getattr(error, 'sqlite_errorname', type(error).__name__)}") from error
-    except OSError as error:
-        raise _unusable(path, f"the system says {error.strerror}") from error

@@ -13,8 +13,8 @@ import trio
 
 from broker.backoff import Backoff
 from broker.errors import GatewayError, MutationUnknown
+from broker.journal_faults import ClaimTaken
 from broker.journal_states import State
-from broker.journal_store import ClaimTaken
 from broker.mutations import Mutation, Refused
 
 LOOK_BACK_S: Final = 6.0
