@@ -12,9 +12,14 @@ from pathlib import Path
 from typing import Final
 
 MOUNT_TABLE: Final = Path("/proc/self/mountinfo")
-NETWORK: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "ncpfs", "vboxsf", "fuse.sshfs", "drvfs"}
+SERVED_BY_ANOTHER_MACHINE: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs", "ncpfs", "davfs"}
+    | {"fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.rclone", "fuse.s3fs", "fuse.davfs"}
 )
+SERVED_BY_THE_HOST_OF_A_VIRTUAL_MACHINE: Final = frozenset(
+    {"9p", "drvfs", "vboxsf", "vmhgfs", "fuse.vmhgfs-fuse", "prl_fs"}
+)
+NETWORK: Final = SERVED_BY_ANOTHER_MACHINE | SERVED_BY_THE_HOST_OF_A_VIRTUAL_MACHINE
 
 
 def maybe_network_file_system(folder: Path, mount_table: Path = MOUNT_TABLE) -> str | None:
