@@ -1,5 +1,5 @@
 /**
- * Second of the three MAIN-world files: what the page itself has to understand of an answer before it leaves.
+ * Second of the MAIN-world files: what the page itself has to understand of an answer before it leaves.
  *
  * `wXbhsf` lists every notebook of the account; rows that are not allowed are removed here and the body is written anew
  * from what was understood, so nothing else can slip through. `rLM1Ne`, `cFji9` and `hPTbtc` name the ids that belong to

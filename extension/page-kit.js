@@ -1,14 +1,14 @@
 /**
- * First of the three MAIN-world files: copies of the page's built-ins, taken before any script of the page can run, and
+ * First of the MAIN-world files: copies of the page's built-ins, taken before any script of the page can run, and
  * the few helpers that are built on them.
  *
- * Rules for all three, because everything on the page's prototypes may be replaced later:
+ * Rules for all of them, because everything on the page's prototypes may be replaced later:
  * - built-ins are called through the copies here; no method is looked up on a value;
  * - no iteration protocol (for-of, spread into a list, list patterns): it goes through replaceable iterators;
  * - own objects have no prototype, so an inherited `then`, `toJSON`, `get` or `signal` is never met;
  * - only promises passed through `own` are awaited, because `await` looks at the promise's `constructor`.
  *
- * The kit is handed on through one property, which `page-main.js` removes again; all three run in one go.
+ * The kit is handed on through one property, which `page-main.js` removes again; all files run in one go.
  */
 
 /** @typedef {(self: any, ...args: any[]) => any} Uncurried a built-in method with its receiver as first argument */
@@ -16,8 +16,44 @@
 /** @typedef {{body: string, owned: {kind: "source" | "note" | "conversation", ids: string[]} | null}} InspectedAnswer */
 /** @typedef {{rpc: string, notebook: string | null, allow: "*" | readonly string[] | null}} AnswerRule */
 /**
+ * @typedef {object} RequestBounds what every command that sends something has
+ * @property {readonly string[]} origins the real site
+ * @property {string} account
+ * @property {number} not_after_ms epoch milliseconds
+ */
+/** @typedef {{account: string, account_index: string}} AccountSelectors what `authuser` may be for the page's account */
+/**
+ * @typedef {object} PageRequests
+ * @property {(command: RequestBounds) => {account: string, origin: string, label: string}} identity
+ * @property {() => boolean} isAppPage
+ * @property {(command: RequestBounds) => void} refuseWrongPage throws a PageFault
+ * @property {(command: RequestBounds, path: string, query: string, form_request: string,
+ *   controller: AbortController | null) => Promise<Response>} sendCall
+ * @property {(command: RequestBounds, targetOf: (selectors: AccountSelectors) => string, headers: object,
+ *   body: BodyInit | undefined) => Promise<Response>} sendBytes
+ * @property {(response: Response) => void} refuseRedirect throws a PageFault
+ * @property {(response: Response) => number | null} retryAfter
+ * @property {(error: unknown, is_aborted: boolean, code: string) => PageFault} faultOf
+ */
+/** @typedef {"active" | "final" | "cancelled"} UploadState */
+/**
+ * @typedef {object} UploadAnswers
+ * @property {(selectors: AccountSelectors) => string} startTarget
+ * @property {(command: UploadCommand) => (selectors: AccountSelectors) => string} sessionOf
+ * @property {(response: Response, command: UploadCommand, selectors: AccountSelectors) => string} sessionAddress
+ * @property {(response: Response, stage: string) => void} refuseFailure throws a PageFault
+ * @property {(response: Response) => number} granularity in bytes
+ * @property {(response: Response, stage: string, size_bytes: number) => number | null} receivedBytes
+ * @property {(response: Response, stage: string) => UploadState} statusOf
+ * @property {(response: Response) => boolean} isActive
+ */
+/** @typedef {Record<"start" | "takeSlice" | "query" | "finish", (command: any) => Promise<object>>} PageUploads */
+/**
  * @typedef {object} PageKit
  * @property {(inspection: AnswerRule, body: string) => InspectedAnswer} [inspect] added by `page-answers.js`
+ * @property {PageRequests} [requests] added by `page-request.js`
+ * @property {UploadAnswers} [uploadAnswers] added by `page-upload-answers.js`
+ * @property {PageUploads} [uploads] added by `page-upload.js`
  * @property {typeof Reflect.defineProperty} defineProperty
  * @property {(holder: object, name: string) => boolean} has inherited properties too
  * @property {typeof Array.isArray} isArray
@@ -36,6 +72,10 @@
  * @property {{Writable: typeof WritableStream, pipeTo: Uncurried, Decoder: typeof TextDecoder, decode: Uncurried}} streams
  * @property {{Controller: typeof AbortController, signal: Uncurried, now: Uncurried}} abort
  * @property {(text: string) => number} sizeUtf8
+ * @property {{Bytes: typeof Uint8Array, lengthOf: Uncurried, ofText: (text: string) => Uint8Array<ArrayBuffer>,
+ *   setAt: Uncurried, view: (bytes: Uint8Array, from: number, length: number) => Uint8Array<ArrayBuffer>}} bytes
+ * @property {{Parser: typeof URL, origin: Uncurried, username: Uncurried, password: Uncurried, pathname: Uncurried,
+ *   search: Uncurried, params: Uncurried, all: Uncurried}} url
  * @property {typeof Promise} Promise
  * @property {<T>(promise: Promise<T>) => Promise<T>} own makes a promise safe to await
  * @property {(value: unknown, key: string | number) => any} read an own property, or undefined
@@ -72,7 +112,9 @@
   const hasOwn = uncurry(ObjectPrototype.hasOwnProperty);
   const encoder = new TextEncoder();
   const encode = uncurry(TextEncoder.prototype.encode);
-  const bytesLength = getter(Uint8Array.prototype, "length");
+  const PristineBytes = Uint8Array;
+  const bytesLength = getter(PristineBytes.prototype, "length");
+  const bufferOf = getter(PristineBytes.prototype, "buffer");
   const performanceNow = uncurry(page.performance.now);
   const { performance, setTimeout, clearTimeout } = page;
   const pageFetch = page.fetch;
@@ -136,6 +178,27 @@
       now: uncurry(AbortController.prototype.abort),
     }),
     sizeUtf8: (text) => bytesLength(encode(encoder, text)),
+    bytes: /** @type {any} */ ({
+      __proto__: null,
+      Bytes: PristineBytes,
+      lengthOf: bytesLength,
+      ofText: (/** @type {string} */ text) => encode(encoder, text),
+      setAt: uncurry(PristineBytes.prototype.set),
+      // Not `subarray`, which asks the list for its constructor. Only for lists that begin where their buffer does.
+      view: (/** @type {Uint8Array} */ bytes, /** @type {number} */ from, /** @type {number} */ length) =>
+        new PristineBytes(bufferOf(bytes), from, length),
+    }),
+    url: /** @type {any} */ ({
+      __proto__: null,
+      Parser: URL,
+      origin: getter(URL.prototype, "origin"),
+      username: getter(URL.prototype, "username"),
+      password: getter(URL.prototype, "password"),
+      pathname: getter(URL.prototype, "pathname"),
+      search: getter(URL.prototype, "search"),
+      params: getter(URL.prototype, "searchParams"),
+      all: uncurry(URLSearchParams.prototype.getAll),
+    }),
     Promise: PristinePromise,
     own(promise) {
       const constructor = { __proto__: null, value: PristinePromise };

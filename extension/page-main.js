@@ -1,8 +1,8 @@
 /**
- * Last of the three MAIN-world files: the page executor.
+ * Last of the MAIN-world files: the page executor.
  *
- * It reads the page's tokens, adds them to one request, sends it with the page's own `fetch`, and hands the answer back
- * to the extension. Tokens never leave this file. Commands enter only as the argument of the one function at the end,
+ * It has one request made with the page's own tokens and `fetch`, and hands the answer back to the extension. Commands
+ * enter only as the argument of the one function at the end,
  * which the extension calls through `chrome.scripting.executeScript`; stream text leaves by pull. There is no listener.
  *
  * Outside of this model: script that already runs as the page has the person's session. It can call this function, which
@@ -22,6 +22,7 @@
  * @property {string} source_path
  * @property {string | null} notebook
  * @property {"*" | readonly string[] | null} allow
+ * @property {boolean} is_write it is never stopped
  */
 /**
  * @typedef {object} OpenStream
@@ -44,12 +45,9 @@
 
   const ENTRY = "__notebookGatewayExecutor";
   const BUILD = "0.1.0";
-  const APP_PREFIX = "/_/LabsTailwindUi";
   const RPC_PATH = "/data/batchexecute";
   const STREAM_PATH =
     "/data/google.internal.labs.tailwind.orchestration.v1.LabsTailwindOrchestrationService/GenerateFreeFormStreamed";
-  /** Where the page says whose it is. `oPEP7c` is on every recorded page, `oM1Kwf` is kept as an alternative (C-051). */
-  const IDENTITY_KEYS = ["oPEP7c", "oM1Kwf"];
   /** The web app's counters: `_reqid` of streams starts at 200000 and grows by 100000 (wire reference, 8.1). */
   const REQUEST_STEP = 100_000;
   /** Text held for a reader; the download waits while there is more. */
@@ -57,9 +55,9 @@
   /** A stream that nobody pulls any more belonged to a worker that is gone. */
   const UNPULLED_MS = 60_000;
 
-  const { drift, encodeComponent, fault, http, own, read } = kit;
-  const { indexOf, lastIndexOf, lower, slice } = kit.text;
-  const { location, document } = page;
+  const { encodeComponent, fault, http, own, read, uploads } = kit;
+  const { faultOf, identity, isAppPage, refuseRedirect, retryAfter, sendCall } = kit.requests;
+  const { document } = page;
 
   const loaded_ms = kit.now_ms();
   let rpc_count = 0;
@@ -69,135 +67,23 @@
   const streams = /** @type {Record<string, OpenStream>} */ (/** @type {unknown} */ ({ __proto__: null }));
   const nothing = () => {};
 
-  // ------------------------------------------------------------------------------------------------------ the page
-  /** @param {string} key */
-  function wizText(key) {
-    const value = read(page.WIZ_global_data, key);
-    return typeof value === "string" ? value : "";
-  }
-
-  /**
-   * Check that this page is the app, signed in, with the expected account; return its tokens.
-   * @param {Command} command
-   */
-  function readPage(command) {
-    const { origin } = location;
-    let is_real = false;
-    for (let i = 0; i < command.origins.length; i += 1) if (command.origins[i] === origin) is_real = true;
-    if (!is_real) throw fault("TAB_DISCARDED", "The tab is no longer on a notebook page.", false);
-    const csrf = wizText("SNlM0e");
-    // The sign-in page has tokens of its own; only the app's prefix makes them ours (C-050).
-    if (wizText("Im6cmf") !== APP_PREFIX || csrf === "") {
-      throw fault("AUTH_REQUIRED", `The page at ${origin} carries no tokens of the app: it is signed out.`, false);
-    }
-    const account = readAccount();
-    if (lower(account) !== lower(command.account)) {
-      const text = `The page belongs to ${mask(account)}; the configured account is ${mask(command.account)}.`;
-      throw mismatch(text, command.account, account);
-    }
-    const session = wizText("FdrFJe");
-    const label = wizText("cfb2h");
-    if (session === "") throw drift("page", "WIZ_global_data.FdrFJe", "text", false);
-    if (label === "") throw drift("page", "WIZ_global_data.cfb2h", "text", false);
-    return { __proto__: null, origin, csrf, account, session, label };
-  }
-
-  /** @returns {string} the one address that all identity keys of the page agree on */
-  function readAccount() {
-    let account = "";
-    for (let i = 0; i < IDENTITY_KEYS.length; i += 1) {
-      const key = /** @type {string} */ (IDENTITY_KEYS[i]);
-      if (read(page.WIZ_global_data, key) === undefined) continue;
-      const found = wizText(key);
-      if (indexOf(found, "@") < 1) throw drift("page", `WIZ_global_data.${key}`, "an e-mail address", false);
-      if (account !== "" && lower(found) !== lower(account)) {
-        throw mismatch(`The page names two accounts, ${mask(account)} and ${mask(found)}.`, account, found);
-      }
-      account = found;
-    }
-    if (account !== "") return account;
-    const looked_for = `an account under ${IDENTITY_KEYS[0]} or ${IDENTITY_KEYS[1]}`;
-    throw drift("page", "WIZ_global_data", looked_for, false);
-  }
-
-  /** @param {string} address */
-  function mask(address) {
-    const at = lastIndexOf(address, "@");
-    return at < 1 ? "***" : `${address[0]}***${slice(address, at)}`;
-  }
-
-  /** @param {string} message @param {string} expected @param {string} found */
-  function mismatch(message, expected, found) {
-    const detail = { __proto__: null, side: "page", expected: mask(expected), found: mask(found) };
-    return fault("ACCOUNT_MISMATCH", message, false, detail);
-  }
-
-  // --------------------------------------------------------------------------------------------------- one request
-  /**
-   * Check everything and call `fetch`, in one synchronous turn: a tab that was frozen in between sends nothing late.
-   * @param {Command} command @param {string} path @param {string} query @param {string} form_request
-   * @param {AbortController} controller
-   */
-  function send(command, path, query, form_request, controller) {
-    kit.refuseTampering(false);
-    const tokens = readPage(command);
-    if (kit.now_ms() > command.not_after_ms) {
-      throw fault("TIMEOUT", "The page came to the call after its deadline; nothing was sent.", false);
-    }
-    const url =
-      `${tokens.origin}${APP_PREFIX}${path}?${query}&bl=${encodeComponent(tokens.label)}` +
-      `&f.sid=${encodeComponent(tokens.session)}&hl=en&rt=c&authuser=${encodeComponent(tokens.account)}`;
-    const init = {
-      __proto__: null,
-      method: "POST",
-      credentials: "include",
-      redirect: "manual", // tokens are not posted on to wherever a redirect points
-      headers: { __proto__: null, "content-type": "application/x-www-form-urlencoded;charset=UTF-8" },
-      body: `f.req=${encodeComponent(form_request)}&at=${encodeComponent(tokens.csrf)}&`,
-      signal: kit.abort.signal(controller),
-    };
-    return own(http.send(page, url, init));
-  }
-
-  /** @param {Response} response */
-  function refuseRedirect(response) {
-    if (http.type(response) !== "opaqueredirect") return;
-    throw fault("AUTH_REQUIRED", "The service redirected the call: the page is signed out.", true);
-  }
-
-  /** @param {Response} response @returns {number | null} `Retry-After` in seconds, from either of its two forms */
-  function retryAfter(response) {
-    const text = http.header(http.headers(response), "retry-after");
-    if (typeof text !== "string" || text === "") return null;
-    const seconds = kit.toNumber(text);
-    if (seconds >= 0) return seconds;
-    const wait_ms = kit.parseDate(text) - kit.now_ms();
-    return wait_ms > 0 ? wait_ms / 1000 : null;
-  }
-
-  /** @param {unknown} error @param {boolean} is_aborted @param {string} code @returns {PageFault} */
-  function faultOf(error, is_aborted, code) {
-    if (read(error, "is_fault") === true) return /** @type {PageFault} */ (error);
-    if (is_aborted) return fault("CANCELLED", "The call was stopped.", true);
-    const detail = { __proto__: null, reason: "network" };
-    return fault(code, "The connection to the service failed before the answer was complete.", true, detail);
-  }
-
   /** @param {Command} command */
   async function runRpc(command) {
     const controller = new kit.abort.Controller();
     const began_ms = kit.clock_ms();
     let is_aborted = false;
-    aborts[command.key] = () => {
-      is_aborted = true;
-      kit.abort.now(controller);
-    };
+    if (command.is_write !== true) {
+      aborts[command.key] = () => {
+        is_aborted = true;
+        kit.abort.now(controller);
+      };
+    }
     try {
       rpc_count += REQUEST_STEP;
       const source_path = encodeComponent(command.source_path);
       const query = `rpcids=${encodeComponent(command.rpc)}&source-path=${source_path}&_reqid=${rpc_count}`;
       const form_request = `[[[${kit.toJson(command.rpc)},${kit.toJson(command.params_json)},null,"generic"]]]`;
-      const response = await send(command, RPC_PATH, query, form_request, controller);
+      const response = await sendCall(command, RPC_PATH, query, form_request, controller);
       refuseRedirect(response);
       const status = http.status(response);
       const body = await own(http.text(response));
@@ -226,7 +112,7 @@
       stream_count += REQUEST_STEP;
       const form_request = `[null,${kit.toJson(command.params_json)}]`;
       const query = `source-path=${encodeComponent(command.source_path)}&_reqid=${stream_count}`;
-      const response = await send(command, STREAM_PATH, query, form_request, controller);
+      const response = await sendCall(command, STREAM_PATH, query, form_request, controller);
       refuseRedirect(response);
       /** @type {OpenStream} */
       const stream = /** @type {any} */ ({
@@ -341,17 +227,20 @@
     // @ts-expect-error: TypeScript does not know this form of an object literal; it leaves the table without prototype
     __proto__: null,
     probe: async () => {
-      const is_ready = read(page.WIZ_global_data, "Im6cmf") !== undefined || document.readyState !== "loading";
+      const is_ready = isAppPage() || document.readyState !== "loading";
       return { __proto__: null, ok: true, build: BUILD, ready: is_ready, loaded_ms };
     },
     identity: async (command) => {
-      kit.refuseTampering(false);
-      const { account, origin, label } = readPage(command);
+      const { account, origin, label } = identity(command);
       return { __proto__: null, ok: true, account, origin, build_label: label };
     },
     rpc: runRpc,
     stream: openStream,
     pull,
+    "upload.start": uploads.start,
+    "upload.slice": uploads.takeSlice,
+    "upload.query": uploads.query,
+    "upload.finish": uploads.finish,
     abort: async (command) => {
       stop(command.key);
       return { __proto__: null, ok: true };
@@ -369,6 +258,16 @@
     "source_path",
     "notebook",
     "allow",
+    "is_write",
+    "upload",
+    "url",
+    "offset",
+    "data",
+    "source",
+    "name",
+    "size_bytes",
+    "granularity_bytes",
+    "mime_type",
   ];
 
   /** @param {unknown} raw @returns {Promise<object>} `{ok: true, …}`, or `{ok: false, error}`; never rejects */

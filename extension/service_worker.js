@@ -10,16 +10,18 @@ import { ALARM_NAME, NativePort } from "./lib/native_port.js";
 import { Ownership } from "./lib/ownership.js";
 import { SettingsStore } from "./lib/settings.js";
 import { TabKeeper } from "./lib/tabs.js";
+import { Uploads } from "./lib/uploads.js";
 
 const api = chromeApi();
 const port = new NativePort(api);
 const settings = new SettingsStore(api.local);
 const ownership = new Ownership(api.session);
+const uploads = new Uploads(api.session);
 const executor = new Executor(api);
 const tabs = new TabKeeper(api, executor);
-new Gateway({ port, settings, ownership, tabs, executor, extension_id: api.extension_id });
+new Gateway({ port, settings, ownership, uploads, tabs, executor, extension_id: api.extension_id });
 
-const loaded = Promise.all([settings.load(), ownership.load(), tabs.load(), port.load()]);
+const loaded = Promise.all([settings.load(), ownership.load(), uploads.load(), tabs.load(), port.load()]);
 const start = () => loaded.then(() => port.start());
 
 chrome.runtime.onInstalled.addListener(() => loaded.then(() => tabs.markInstalled()).then(start));

@@ -6,6 +6,7 @@
 import { GatewayFault, maskAddress } from "./errors.js";
 import { RPC_RULES, STREAM_PARAMS, checkParams, isId } from "./policy.js";
 import { isAllowed, isSameAccount } from "./settings.js";
+import { UPLOAD_FIELDS, planStart, planStep } from "./upload_admission.js";
 
 /** @typedef {import("./frames.js").CallFrame} CallFrame */
 /** @typedef {import("./settings.js").Settings} Settings */
@@ -31,23 +32,30 @@ import { isAllowed, isSameAccount } from "./settings.js";
  * @property {string} notebook
  * @property {string | null} conversation null: a fresh one has to be minted
  */
-/** @typedef {StatusPlan | IdentityPlan | RpcPlan | StreamPlan} Plan */
+/** @typedef {import("./upload_admission.js").UploadStartPlan} UploadStartPlan */
+/** @typedef {import("./upload_admission.js").UploadStepPlan} UploadStepPlan */
+/** @typedef {StatusPlan | IdentityPlan | RpcPlan | StreamPlan | UploadStartPlan | UploadStepPlan} Plan */
+/**
+ * @typedef {object} Known what this worker has learnt
+ * @property {(id: string) => Owner | undefined} ownerOf
+ * @property {(handle: string) => import("./uploads.js").UploadSession | undefined} uploadOf
+ */
 
 /**
  * @param {CallFrame} call
  * @param {Settings} settings
- * @param {(id: string) => Owner | undefined} ownerOf
+ * @param {Known} known
  * @returns {Plan} Throws GatewayFault with `started` false.
  */
-export function admit(call, settings, ownerOf) {
+export function admit(call, settings, known) {
   const planFor = Object.hasOwn(PLANS, call.op) ? PLANS[call.op] : undefined;
   if (planFor === undefined) {
     throw new GatewayFault("INVALID_ARGUMENT", `Op "${call.op.slice(0, 40)}" is not in this build's table.`);
   }
-  return planFor(call, settings, ownerOf);
+  return planFor(call, settings, known);
 }
 
-/** @typedef {(call: CallFrame, settings: Settings, ownerOf: (id: string) => Owner | undefined) => Plan} Planner */
+/** @typedef {(call: CallFrame, settings: Settings, known: Known) => Plan} Planner */
 
 /** @type {Readonly<Record<string, Planner>>} */
 const PLANS = Object.freeze({
@@ -66,7 +74,7 @@ const PLANS = Object.freeze({
     return { op: "identity", account, refresh: refresh === true };
   },
 
-  rpc(call, settings, ownerOf) {
+  rpc(call, settings, { ownerOf }) {
     const account = expectedAccount(call, settings);
     const { rpc, params } = call.params;
     const rule = typeof rpc === "string" ? RPC_RULES.get(rpc) : undefined;
@@ -84,7 +92,7 @@ const PLANS = Object.freeze({
     return { op: "rpc", account, rpc, params, notebook: call.notebook, is_write: rule.write === true };
   },
 
-  stream(call, settings, ownerOf) {
+  stream(call, settings, { ownerOf }) {
     const account = expectedAccount(call, settings);
     const notebook = allowedNotebook(call, settings);
     expectFields(call, ["params"]);
@@ -93,7 +101,31 @@ const PLANS = Object.freeze({
     const params = /** @type {unknown[]} */ (call.params.params);
     return { op: "stream", account, params, notebook, conversation: conversation ?? null };
   },
+
+  "upload.start": (call, settings, { ownerOf }) => {
+    const account = expectedAccount(call, settings);
+    const notebook = allowedNotebook(call, settings);
+    expectFields(call, UPLOAD_FIELDS["upload.start"]);
+    const { source } = call.params;
+    if (!isId(source)) throw badParams(call, "source must be a source id (lower-case UUID text)");
+    expectOwned({ kind: "source", id: source, path: "source" }, notebook, ownerOf);
+    return planStart(call.params, { account, notebook });
+  },
+
+  "upload.slice": planStepOf("upload.slice"),
+  "upload.query": planStepOf("upload.query"),
+  "upload.finish": planStepOf("upload.finish"),
 });
+
+/** @param {UploadStepPlan["op"]} op @returns {Planner} */
+function planStepOf(op) {
+  return (call, settings, { uploadOf }) => {
+    const account = expectedAccount(call, settings);
+    const notebook = allowedNotebook(call, settings);
+    expectFields(call, UPLOAD_FIELDS[op]);
+    return planStep(op, call.params, { account, notebook }, uploadOf);
+  };
+}
 
 /** @param {CallFrame} call @param {Settings} settings @returns {string} */
 function expectedAccount(call, settings) {

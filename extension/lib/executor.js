@@ -14,6 +14,9 @@ import { NOTEBOOK_ORIGINS } from "./hosts.js";
 /** @typedef {{status: number, body: string, retry_after_s: number | null, owned: OwnedIds, fetch_ms: number}} RpcAnswer */
 /** @typedef {{status: number, retry_after_s: number | null, fetch_ms: number}} StreamHead */
 /** @typedef {{text: string, done: boolean, error: import("./errors.js").WireError | null}} StreamPiece */
+/** @typedef {{url: string, granularity_bytes: number, fetch_ms: number}} StartedUpload */
+/** @typedef {{next_offset: number | null, received_bytes: number | null}} SliceValue */
+/** @typedef {{status: "active" | "final" | "cancelled" | "expired", received_bytes: number | null}} UploadStatus */
 /**
  * @typedef {object} RequestCommand what `rpc` and `stream` need
  * @property {string} key
@@ -24,7 +27,9 @@ import { NOTEBOOK_ORIGINS } from "./hosts.js";
  * @property {string} [rpc]
  * @property {string | null} [notebook]
  * @property {"*" | readonly string[] | null} [allow]
+ * @property {boolean} [is_write]
  */
+/** @typedef {{account: string, not_after_ms: number, upload: string, [field: string]: unknown}} UploadCommand */
 
 const ENTRY = "__notebookGatewayExecutor";
 
@@ -72,6 +77,27 @@ export class Executor {
   /** @param {Page} page @param {string} key @returns {Promise<StreamPiece>} */
   pull(page, key) {
     return this.#run(page, { op: "pull", key });
+  }
+
+  /** @param {Page} page @param {UploadCommand} command @returns {Promise<StartedUpload>} */
+  uploadStart(page, command) {
+    return this.#run(page, { op: "upload.start", ...command });
+  }
+
+  /** @param {Page} page @param {UploadCommand} command @returns {Promise<{value: SliceValue, fetch_ms: number}>} */
+  async uploadSlice(page, command) {
+    const answer = await this.#run(page, { op: "upload.slice", ...command });
+    const { next_offset, received_bytes, fetch_ms } = answer;
+    return { value: { next_offset, received_bytes }, fetch_ms };
+  }
+
+  /**
+   * @param {Page} page @param {"upload.query" | "upload.finish"} op @param {UploadCommand} command
+   * @returns {Promise<{value: UploadStatus, fetch_ms: number}>}
+   */
+  async uploadState(page, op, command) {
+    const { status, received_bytes, fetch_ms } = await this.#run(page, { op, ...command });
+    return { value: { status, received_bytes }, fetch_ms };
   }
 
   /** Stop a call or stream; a page that is gone has stopped it already. @param {Page} page @param {string} key */

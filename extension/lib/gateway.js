@@ -9,6 +9,7 @@ import { PageGone } from "./executor.js";
 import { BadFragment, FragmentJoiner } from "./fragments.js";
 import { isCount, isObject, parseFrame } from "./frames.js";
 import { runIdentity, runRpc, runStatus, runStream } from "./ops.js";
+import { runUploadStart, runUploadStep } from "./upload_ops.js";
 
 /** @typedef {import("./frames.js").CallFrame} CallFrame */
 /** @typedef {import("./frames.js").HostFrame} HostFrame */
@@ -19,11 +20,15 @@ import { runIdentity, runRpc, runStatus, runStream } from "./ops.js";
 /** @typedef {import("./settings.js").SettingsStore} SettingsStore */
 /** @typedef {import("./ownership.js").Ownership} Ownership */
 /** @typedef {import("./tabs.js").TabKeeper} TabKeeper */
+/** @typedef {import("./uploads.js").Uploads} Uploads */
+/** @typedef {import("./ops.js").Context} Context */
+/** @typedef {import("./admission.js").Plan} Plan */
 /**
  * @typedef {object} Parts
  * @property {NativePort} port
  * @property {SettingsStore} settings
  * @property {Ownership} ownership
+ * @property {Uploads} uploads
  * @property {TabKeeper} tabs
  * @property {Executor} executor
  * @property {string} extension_id
@@ -162,8 +167,11 @@ export class Gateway {
    * @returns {Promise<unknown>} the result's value
    */
   async #perform(frame, call, hops) {
-    const { settings, ownership, tabs } = this.#parts;
-    const plan = admit(frame, settings.current, (id) => ownership.ownerOf(id));
+    const { settings, ownership, tabs, uploads } = this.#parts;
+    const plan = admit(frame, settings.current, {
+      ownerOf: (id) => ownership.ownerOf(id),
+      uploadOf: (handle) => uploads.find(handle),
+    });
     if (plan.op === "status") return runStatus(this.#parts, this.calls.size);
     call.is_write = "is_write" in plan && plan.is_write;
     const began_ms = performance.now();
@@ -175,9 +183,7 @@ export class Gateway {
       call.page = page;
       const context = { parts: this.#parts, call, page, hops, not_after_ms: frame.not_after_ms };
       try {
-        if (plan.op === "identity") return await runIdentity(context, plan);
-        if (plan.op === "rpc") return await runRpc(context, plan);
-        return await runStream(context, plan, (seq, data) => this.#sendChunk(call, seq, data));
+        return await this.#runInPage(context, plan);
       } catch (error) {
         if (!(error instanceof PageGone)) throw error;
         // Proof that nothing ran there: the document was gone before the command came.
@@ -185,6 +191,22 @@ export class Gateway {
         tabs.invalidate(page);
         if (is_second_try) throw new GatewayFault("TAB_DISCARDED", "The notebook page went away twice in a row.");
       }
+    }
+  }
+
+  /** @param {Context} context @param {Exclude<Plan, {op: "status"}>} plan @returns {Promise<unknown>} */
+  #runInPage(context, plan) {
+    switch (plan.op) {
+      case "identity":
+        return runIdentity(context, plan);
+      case "rpc":
+        return runRpc(context, plan);
+      case "stream":
+        return runStream(context, plan, (seq, data) => this.#sendChunk(context.call, seq, data));
+      case "upload.start":
+        return runUploadStart(context, plan);
+      default:
+        return runUploadStep(context, plan);
     }
   }
 
@@ -215,10 +237,11 @@ export class Gateway {
   }
 
   async #changeAccount() {
-    const { ownership, port, settings, tabs } = this.#parts;
+    const { ownership, port, settings, tabs, uploads } = this.#parts;
     port.sendReady();
     this.#sendEvent("account_changed", { account: settings.current.account });
     await ownership.clear();
+    await uploads.clear();
     await tabs.forget();
   }
 }

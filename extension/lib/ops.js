@@ -49,6 +49,7 @@ export async function runRpc({ parts, call, page, hops, not_after_ms }, plan) {
     source_path: sourcePath(plan.notebook),
     notebook: plan.notebook,
     allow: plan.notebook === null ? parts.settings.current.notebooks : null,
+    is_write: plan.is_write,
   });
   hops.page_ms = performance.now() - began_ms;
   hops.fetch_ms = answer.fetch_ms;

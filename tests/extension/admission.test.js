@@ -25,6 +25,23 @@ const OWNERS = new Map([
   [PERSONS_CHAT, { notebook: NOTEBOOK, kind: "conversation" }],
   [FOREIGN_MINTED, { notebook: FOREIGN, kind: "minted" }],
 ]);
+const HANDLE = `up-${"a".repeat(32)}`;
+const session = (more = {}) => ({
+  url: "https://notebook.google.com/upload/_/?upload_id=SECRET",
+  notebook: NOTEBOOK,
+  source: SOURCE,
+  account: "Ada@example.com",
+  size_bytes: 1_000_000,
+  granularity_bytes: 262_144,
+  ...more,
+});
+const FOREIGN_HANDLE = `up-${"b".repeat(32)}`;
+const OTHERS_HANDLE = `up-${"c".repeat(32)}`;
+const UPLOADS = new Map([
+  [HANDLE, session()],
+  [FOREIGN_HANDLE, session({ notebook: FOREIGN })],
+  [OTHERS_HANDLE, session({ account: "grace@example.com" })],
+]);
 const SETTINGS = { account: "ada@example.com", notebooks: [NOTEBOOK] };
 
 function call(op, params, more = {}) {
@@ -44,7 +61,7 @@ function call(op, params, more = {}) {
 const rpc = (id, params, more) => call("rpc", { rpc: id, params }, more);
 const ask = ({ sources = [[[SOURCE]]], conversation = null, notebook = NOTEBOOK } = {}, more = {}) =>
   call("stream", { params: [sources, "why?", null, [2, null, [1], [1]], conversation, null, null, notebook, 1] }, more);
-const admitted = (frame, settings = SETTINGS) => admit(frame, settings, (id) => OWNERS.get(id));
+const admitted = (frame, settings = SETTINGS) => admit(frame, settings, { ownerOf: (id) => OWNERS.get(id), uploadOf: (handle) => UPLOADS.get(handle) });
 
 /** @returns {[string, string | undefined]} code and reason of the refusal */
 function refusal(frame, settings) {
@@ -165,17 +182,8 @@ test("another account is refused with both addresses masked", () => {
   assert.equal(refusal({ ...frame, account: null })[0], "ACCOUNT_MISMATCH");
 });
 
-test("ops and RPC ids outside the table are refused, those of the next issue too", () => {
-  for (const op of [
-    "upload.start",
-    "upload.slice",
-    "upload.query",
-    "upload.finish",
-    "eval",
-    "toString",
-    "__proto__",
-    "",
-  ]) {
+test("ops and RPC ids outside the table are refused", () => {
+  for (const op of ["upload", "upload.cancel", "eval", "toString", "__proto__", ""]) {
     assert.throws(() => admitted(call(op, {})), { code: "INVALID_ARGUMENT", message: /not in this build's table/ });
   }
   for (const id of ["CCqFvf", "tGMBJ", "WWINqb", "J7Gthc", "toString", "", 7, null, { toString: "rLM1Ne" }]) {
@@ -195,4 +203,96 @@ test("parameters that the op does not have are refused, and so is a notebook whe
   assert.equal(refusal(rpc("wXbhsf", [null, 1, null, OPT]))[0], "INVALID_ARGUMENT");
   assert.equal(refusal(call("identity", { refresh: "yes" }, { notebook: null }))[0], "INVALID_ARGUMENT");
   assert.equal(refusal(call("status", { account: "x" }, { notebook: null }))[0], "INVALID_ARGUMENT");
+});
+
+const FILE = { source: SOURCE, name: "Übersicht – März.pdf", size_bytes: 5, mime_type: "application/pdf" };
+const start = (changes = {}, more = {}) => call("upload.start", { ...FILE, ...changes }, more);
+
+test("an upload starts for a known source of the notebook, with a name, a size and a type", () => {
+  assert.deepEqual(admitted(start()), {
+    op: "upload.start",
+    is_write: true,
+    account: "ada@example.com",
+    notebook: NOTEBOOK,
+    ...FILE,
+  });
+  assert.deepEqual(refusal(start({ source: FOREIGN_SOURCE })), ["ALLOWLIST_DENIED", "foreign_id"]);
+  assert.deepEqual(refusal(start({ source: UNKNOWN })), ["ALLOWLIST_DENIED", "unknown_id"]);
+  assert.deepEqual(refusal(start({ source: NOTE })), ["ALLOWLIST_DENIED", "foreign_id"]);
+  assert.deepEqual(refusal(start({}, { notebook: FOREIGN })), ["ALLOWLIST_DENIED", "extension"]);
+  assert.equal(refusal(start({}, { account: "grace@example.com" }))[0], "ACCOUNT_MISMATCH");
+  const table = {
+    source: [null, "", [SOURCE]],
+    name: ["", null, "x".repeat(2001)],
+    size_bytes: [0, -1, 1.5, "5", null, 2 ** 60],
+    mime_type: ["", "pdf", "text/html; charset=utf-8", "a/b\r\nx-evil: 1", "ä/ö", null],
+    url: ["https://evil.example/"],
+  };
+  for (const [name, values] of Object.entries(table)) {
+    for (const value of values) assert.equal(refusal(start({ [name]: value }))[0], "INVALID_ARGUMENT", name);
+  }
+});
+
+test("the steps of an upload need its handle, its notebook and its account", () => {
+  for (const op of ["upload.query", "upload.finish"]) {
+    const step = (upload, more) => call(op, { upload }, more);
+    assert.deepEqual(admitted(step(HANDLE)), {
+      op,
+      is_write: true,
+      account: "ada@example.com",
+      notebook: NOTEBOOK,
+      upload: HANDLE,
+      session: UPLOADS.get(HANDLE),
+    });
+    assert.deepEqual(refusal(step(`up-${"d".repeat(32)}`)), ["NOT_FOUND", "unknown_upload"]);
+    assert.deepEqual(refusal(step(FOREIGN_HANDLE)), ["ALLOWLIST_DENIED", "foreign_upload"]);
+    assert.equal(refusal(step(OTHERS_HANDLE))[0], "ACCOUNT_MISMATCH");
+    assert.deepEqual(refusal(step(HANDLE, { notebook: FOREIGN })), ["ALLOWLIST_DENIED", "extension"]);
+    for (const bad of ["", "up-", "__proto__", null, 7, [HANDLE]]) {
+      assert.equal(refusal(step(bad))[0], "INVALID_ARGUMENT");
+    }
+    assert.equal(refusal(call(op, { upload: HANDLE, url: "https://evil.example/" }))[0], "INVALID_ARGUMENT");
+  }
+});
+
+test("a slice is base64 of 1 byte to 512 KiB, within the file", () => {
+  const data = (length) => Buffer.alloc(length, 7).toString("base64");
+  const slice = (offset, text) => call("upload.slice", { upload: HANDLE, offset, data: text });
+  const good = [
+    [0, data(1)],
+    [0, data(512 * 1024)],
+    [999_998, data(2)],
+    [999_999, data(1)],
+  ];
+  for (const [offset, text] of good) assert.equal(admitted(slice(offset, text)).offset, offset);
+  const bad = [
+    [0, ""],
+    [0, data(512 * 1024 + 1)],
+    [999_999, data(2)],
+    [1_000_000, data(1)],
+    [-1, data(1)],
+    [0.5, data(1)],
+    [null, data(1)],
+    [0, "QQ"],
+    [0, "QQ=A"],
+    [0, "===="],
+    [0, "QQ-_"],
+    [0, "QQ==\n"],
+    [0, ["QQ=="]],
+    [0, null],
+  ];
+  for (const [offset, text] of bad) assert.equal(refusal(slice(offset, text))[0], "INVALID_ARGUMENT", String(text));
+  assert.deepEqual(refusal(call("upload.slice", { upload: OTHERS_HANDLE, offset: 0, data: "QQ==" })), [
+    "ACCOUNT_MISMATCH",
+    "extension",
+  ]);
+});
+
+test("C-029 no refusal of a step shows the session address", () => {
+  for (const upload of [HANDLE, FOREIGN_HANDLE, OTHERS_HANDLE]) {
+    assert.throws(
+      () => admitted(call("upload.slice", { upload, offset: -1, data: "" })),
+      (error) => !/SECRET|upload_id/.test(JSON.stringify(error.toWire())),
+    );
+  }
 });

@@ -6,6 +6,7 @@ import { NativePort } from "../../extension/lib/native_port.js";
 import { Ownership } from "../../extension/lib/ownership.js";
 import { SettingsStore } from "../../extension/lib/settings.js";
 import { TabKeeper } from "../../extension/lib/tabs.js";
+import { Uploads } from "../../extension/lib/uploads.js";
 import { FakeChrome, readyExecutor } from "./fake_chrome.js";
 
 export const ACCOUNT = "ada@example.com";
@@ -46,17 +47,20 @@ export class FakeHost {
     this.port = new NativePort(chrome);
     this.settings = new SettingsStore(chrome.local);
     this.ownership = new Ownership(chrome.session);
+    this.uploads = new Uploads(chrome.session);
     const executor = new Executor(chrome);
     this.tabs = new TabKeeper(chrome, executor);
     this.gateway = new Gateway({
       port: this.port,
       settings: this.settings,
       ownership: this.ownership,
+      uploads: this.uploads,
       tabs: this.tabs,
       executor,
       extension_id: chrome.extension_id,
     });
-    await Promise.all([this.settings.load(), this.ownership.load(), this.tabs.load(), this.port.load()]);
+    const { settings, ownership, uploads, tabs, port } = this;
+    await Promise.all([settings, ownership, uploads, tabs, port].map((part) => part.load()));
     this.port.start();
     return this;
   }

@@ -6,8 +6,9 @@
 import { readFileSync } from "node:fs";
 import vm from "node:vm";
 
-const SCRIPTS = ["page-kit.js", "page-answers.js", "page-main.js"];
 const EXTENSION = new URL("../../extension/", import.meta.url);
+/** The MAIN-world files in their order. */
+export const SCRIPTS = JSON.parse(readFileSync(new URL("manifest.json", EXTENSION), "utf-8")).content_scripts[0].js;
 const TEXT = SCRIPTS.map((name) => ({ name, code: readFileSync(new URL(name, EXTENSION), "utf-8") }));
 
 export const ACCOUNT = "worker@example.com";
@@ -21,6 +22,7 @@ export const ORIGINS = [
 ];
 
 export const SIGNED_IN = {
+  QrtxK: "1",
   SNlM0e: "csrf-secret:1900000000000",
   FdrFJe: "-1000000000000000001",
   cfb2h: "boq_labs-tailwind-frontend_20261101.00_p0",
@@ -48,7 +50,7 @@ const PRELUDE = `
   }
 `;
 
-/** What the page's `fetch` got. @typedef {{url: URL, init: any, form: URLSearchParams, request: any}} Sent */
+/** What the page's `fetch` got. @typedef {{url: URL, init: any, form?: URLSearchParams, request?: any, bytes?: Buffer}} Sent */
 
 export class FakePage {
   /** @type {Sent[]} */
@@ -66,6 +68,8 @@ export class FakePage {
       WritableStream,
       TextDecoder,
       TextEncoder,
+      URL,
+      URLSearchParams,
       AbortController,
       performance,
       setTimeout: (action, delay_ms) => {
@@ -77,11 +81,10 @@ export class FakePage {
       location: { origin },
       document: { readyState: "complete" },
       hostFetch(url, init) {
-        const form = new URLSearchParams(init.body);
-        const sent = { url: new URL(url), init, form, request: JSON.parse(form.get("f.req")) };
+        const sent = { url: new URL(url), init, ...bodyOf(url, init) };
         page.sent.push(sent);
         const answer = (async () => page.answer(sent))();
-        return Promise.race([answer, aborted(init.signal)]);
+        return init.signal === undefined ? answer : Promise.race([answer, aborted(init.signal)]);
       },
     };
     this.context = vm.createContext(globals);
@@ -125,6 +128,19 @@ export class FakePage {
     });
   }
 
+  /** One op of an upload, with what all of them carry. */
+  upload(op, more = {}) {
+    return this.run({
+      op: `upload.${op}`,
+      origins: ORIGINS,
+      account: ACCOUNT,
+      not_after_ms: this.now_ms + 1000,
+      upload: `up-${"a".repeat(32)}`,
+      notebook: NOTEBOOK,
+      ...more,
+    });
+  }
+
   openStream(key = "a".repeat(32), more = {}) {
     return this.run({
       op: "stream",
@@ -156,6 +172,13 @@ export class FakePage {
   response(body, init = {}) {
     return new this.Response(body, init);
   }
+}
+
+/** The body as it is at this moment: a form of a data call, or bytes of an upload. */
+function bodyOf(url, { body }) {
+  if (url.includes("/upload/_/")) return { bytes: body === undefined ? Buffer.alloc(0) : Buffer.from(body) };
+  const form = new URLSearchParams(body);
+  return { form, request: JSON.parse(form.get("f.req")) };
 }
 
 function aborted(signal) {

@@ -55,7 +55,7 @@ test("forged frames reach no page: foreign notebook, source, conversation, accou
     host.ask({ conversation: CONVERSATION }),
     metadata(other_account),
     host.call("identity", {}, { notebook: null, ...other_account }),
-    host.call("upload.start", {}),
+    host.call("upload.start", { source: SOURCE, name: "a.txt", size_bytes: 1, mime_type: "text/plain" }),
   ]);
   assert.deepEqual(
     results.map(({ error }) => error.code),
@@ -67,7 +67,7 @@ test("forged frames reach no page: foreign notebook, source, conversation, accou
       "ALLOWLIST_DENIED",
       "ACCOUNT_MISMATCH",
       "ACCOUNT_MISMATCH",
-      "INVALID_ARGUMENT",
+      "ALLOWLIST_DENIED",
     ],
   );
   assert.ok(results.every(({ ok, error }) => ok === false && error.started === false));

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import vm from "node:vm";
 
-import { FakePage, NOTEBOOK, OTHER_NOTEBOOK, SIGNED_IN, answerBody, readBodyStrictly, resultOf } from "./fake_page.js";
+import { FakePage, SCRIPTS, NOTEBOOK, OTHER_NOTEBOOK, SIGNED_IN, answerBody, readBodyStrictly, resultOf } from "./fake_page.js";
 import { caseInput } from "./shared.js";
 
 const SECRET = "the question of the person";
@@ -55,7 +55,7 @@ test("C-047 nothing listens to messages or events of the page", () => {
 
   const page = new FakePage({ wiz: null });
   page.evaluate("globalThis.heard = []; globalThis.addEventListener = (type) => heard.push(type);");
-  for (const name of ["page-kit.js", "page-answers.js", "page-main.js"]) {
+  for (const name of SCRIPTS) {
     const code = readFileSync(new URL(`../../extension/${name}`, import.meta.url), "utf-8");
     assert.doesNotMatch(code, /addEventListener|postMessage|onmessage|BroadcastChannel/, name);
   }

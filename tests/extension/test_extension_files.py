@@ -67,7 +67,8 @@ def test_the_manifest_asks_for_nothing_but_the_closed_list(manifest: dict[str, A
 def test_the_executor_is_there_before_any_script_of_the_page(manifest: dict[str, Any]) -> None:
     executor, wake = manifest["content_scripts"]
     assert executor["world"] == "MAIN"
-    assert executor["js"] == ["page-kit.js", "page-answers.js", "page-main.js"]
+    names = ["kit", "answers", "request", "upload-answers", "upload", "main"]
+    assert executor["js"] == [f"page-{name}.js" for name in names]
     assert executor["run_at"] == wake["run_at"] == "document_start"
     assert "world" not in wake
     for file in [*executor["js"], *wake["js"], manifest["background"]["service_worker"]]:
@@ -114,4 +115,4 @@ def test_only_the_adapter_and_the_wiring_touch_chrome(path: Path) -> None:
 
 
 def test_the_csrf_token_is_named_in_one_file_only() -> None:
-    assert [path.name for path in SCRIPTS if "SNlM0e" in path.read_text(encoding="utf-8")] == ["page-main.js"]
+    assert [path.name for path in SCRIPTS if "SNlM0e" in path.read_text(encoding="utf-8")] == ["page-request.js"]
