@@ -120,10 +120,14 @@ class Page:
 
 @define(eq=False)
 class BreakingCompanion:
-    """Implements `broker.uploading.UploadCompanion` over the model; each call takes the next of `breaks`, if any."""
+    """Implements `broker.uploading.UploadCompanion` over the model.
+
+    Each call takes the next of `breaks`, if any; after those, the next in its operation's own list.
+    """
 
     service: Service = field(factory=Service)
     breaks: list[Break | GatewayError | None] = field(factory=list["Break | GatewayError | None"])
+    breaks_of: dict[str, list[Break | None]] = field(factory=dict[str, "list[Break | None]"])
     calls: list[str] = field(factory=list[str])
     at: list[float] = field(factory=list[float])
     pages: dict[str, Page] = field(factory=dict[str, Page])
@@ -227,7 +231,8 @@ class BreakingCompanion:
         await trio.lowlevel.checkpoint()
         if trio.current_time() >= deadline_s:
             raise DeadlineExceeded("the deadline has passed", started=False)
-        breaks = self.breaks.pop(0) if self.breaks else None
+        script = self.breaks or self.breaks_of.get(op)
+        breaks = script.pop(0) if script else None
         if isinstance(breaks, GatewayError):
             raise breaks
         match breaks:
@@ -237,7 +242,7 @@ class BreakingCompanion:
                 act()
                 raise CompanionOffline("lost")
             case Break.LATE:
-                self.late.append((len(self.calls) + 2, act))
+                self._put_off(act)
                 raise CompanionOffline("lost")
             case Break.TAB_GONE:
                 self._forget_all()
@@ -266,6 +271,18 @@ class BreakingCompanion:
     def _forget_all(self) -> None:
         for page in self.pages.values():
             page.forget()
+
+    def _put_off(self, act: Callable[[], object]) -> None:
+        known = dict(self.pages)  # what runs in a page goes on there when the worker has forgotten it
+
+        def act_late() -> None:
+            pages, self.pages = self.pages, known
+            try:
+                act()
+            finally:
+                self.pages = pages
+
+        self.late.append((len(self.calls) + 2, act_late))
 
     def _land(self, now: int) -> None:
         due = [act for at, act in self.late if at <= now]
