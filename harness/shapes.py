@@ -79,6 +79,13 @@ ANSWER_ROWS: Final[dict[str, frozenset[Path]]] = {
     "tr032e": rows_at("0.0.2.0"),
     "hPTbtc": rows_at("0"),
     "khqZz": rows_at("0"),
+    "izAoDd": rows_at("0"),
+    "o4cbdc": rows_at("0", "2", "2.*"),
+    "tGMBJ": frozenset(),
+    "CYK0Xb": frozenset(),
+    "cYAfTb": frozenset(),
+    "cFji9": rows_at("0", "0.*.1.2.4"),
+    "AH0mwd": frozenset(),
     "GenerateFreeFormStreamed": rows_at(
         *_document("0.4.0.0"),
         "0.4.0.1",

@@ -24,8 +24,8 @@ from harness.emulator.answers import (
 from harness.emulator.drift import drifted
 from harness.emulator.framing import BodyWriter, bookkeeping_rows
 from harness.emulator.model import Account, Conversation, Notebook, Source, Turn
-from harness.emulator.rpcs import INVALID_ARGUMENT
-from harness.emulator.state import Denied, ServiceState, now
+from harness.emulator.params import INVALID_ARGUMENT, Denied
+from harness.emulator.state import ServiceState, now
 from harness.emulator.wire_json import Json, result_text
 
 MAX_QUESTION_CHARACTERS: Final = 5500

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Final, TypeVar
 
 import trio
 from attrs import frozen
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import Response
 
 from harness.emulator import answer_stream, faults
 from harness.emulator.drift import NoSuchSlot, drifted
 from harness.emulator.framing import result_row, status_row, whole_body
 from harness.emulator.model import Account
-from harness.emulator.pages import sign_in_url
+from harness.emulator.params import Denied
+from harness.emulator.refusals import fault_refusal, refusal_page
 from harness.emulator.request_log import Entry
 from harness.emulator.requests import BadRequest, DataCall, parse_batchexecute, parse_stream
-from harness.emulator.responses import PacedResponse, one_piece
-from harness.emulator.rpcs import RPCS
+from harness.emulator.responses import PacedResponse, SeveredResponse, one_piece
+from harness.emulator.rpc_table import READS, WRITES
 from harness.emulator.service import Service
-from harness.emulator.state import Denied
 from harness.emulator.wire_json import Json
+from harness.emulator.write_faults import CommitThenDrop, DropThenCommit, reading_of
+from harness.emulator.writes import Waiting, Write
 
 UNKNOWN_RPC_STATUS: Final = 12
 _HEADERS: Final = {
@@ -53,10 +56,15 @@ async def batchexecute(service: Service, request: Request) -> Response:
         return arrival
     rpc_id = arrival.call.rpc_id
     assert rpc_id is not None  # parse_batchexecute always names it
+    if dropped := arrival.effect(DropThenCommit):
+        _commit_later(service, arrival, rpc_id, dropped.delay_ms)
+        return SeveredResponse()
     try:
-        row = _result_row(service, arrival, rpc_id)
+        row = await _result_row(service, arrival, rpc_id)
     except NoSuchSlot as error:
-        return _refusal(500, f"drift fault: {error}")
+        return refusal_page(500, f"drift fault: {error}")
+    if dropped := arrival.effect(CommitThenDrop):
+        return SeveredResponse(stall=dropped.stall)
     text = whole_body(
         row,
         duration_ms=40,
@@ -68,16 +76,17 @@ async def batchexecute(service: Service, request: Request) -> Response:
     return _answer(arrival, one_piece(text.encode()))
 
 
-def _result_row(service: Service, arrival: Arrival, rpc_id: str) -> list[Json] | None:
+async def _result_row(service: Service, arrival: Arrival, rpc_id: str) -> list[Json] | None:
     if status := arrival.effect(faults.Status):
+        if status.commit_after_ms is not None:
+            _commit_later(service, arrival, rpc_id, status.commit_after_ms)
         return status_row(rpc_id, status.as_list())
     if arrival.effect(faults.NoData):
         return None
-    handler = RPCS.get(rpc_id)
-    if handler is None:
+    if rpc_id not in READS and rpc_id not in WRITES:
         return status_row(rpc_id, [UNKNOWN_RPC_STATUS])
     try:
-        result = handler(service.state, arrival.account, arrival.call.params)
+        result = await _result(service, arrival, rpc_id)
     except Denied as denied:
         return status_row(rpc_id, [denied.status])
     for effect in arrival.effects:
@@ -85,6 +94,37 @@ def _result_row(service: Service, arrival: Arrival, rpc_id: str) -> list[Json] |
             result = drifted(result, effect)
     other = arrival.effect(faults.OtherId)
     return result_row(rpc_id if other is None else other.rpc_id, result)
+
+
+async def _result(service: Service, arrival: Arrival, rpc_id: str) -> Json:
+    """Read or change the state; an answer that is lost anyway is not waited for.
+
+    Raises:
+        Denied: the call is refused by a row.
+    """
+    if rpc_id in READS:
+        return READS[rpc_id](service.state, arrival.account, arrival.call.params)
+    result = WRITES[rpc_id](_write(service, arrival))
+    if not isinstance(result, Waiting):
+        return result
+    if not arrival.effect(CommitThenDrop):
+        await trio.sleep(result.seconds)
+        service.state.advance()
+    return result.result()
+
+
+def _write(service: Service, arrival: Arrival) -> Write:
+    return Write(service.state, arrival.account, arrival.call.params, reading_of(arrival.effects))
+
+
+def _commit_later(service: Service, arrival: Arrival, rpc_id: str, delay_ms: float) -> None:
+    """Make the change after the caller was told nothing, or something else. A bad call changes nothing then too."""
+
+    def commit() -> None:
+        with suppress(Denied):
+            WRITES[rpc_id](_write(service, arrival))
+
+    service.state.later(delay_ms / 1000, commit)
 
 
 async def generate(service: Service, request: Request) -> Response:
@@ -99,7 +139,7 @@ async def generate(service: Service, request: Request) -> Response:
             service.state, arrival.account, arrival.call.params, arrival.effects, service.next_serial()
         )
     except NoSuchSlot as error:
-        return _refusal(500, f"drift fault: {error}")
+        return refusal_page(500, f"drift fault: {error}")
     return _answer(arrival, pieces)
 
 
@@ -131,58 +171,37 @@ async def _arrive(
         call = parse(request.url.query, request.headers.get("content-type", ""), body)
     except BadRequest as error:
         entry.status = 400
-        return _refusal(400, str(error))
+        return refusal_page(400, str(error))
     entry.params = call.params
     hits = service.faults.take(entry.target, entry.account)
     entry.faults = [fault.kind for fault in hits]
     effects = [fault.effect for fault in hits]
-    refusal = await _fault_refusal(effects, request)
+    refusal = await fault_refusal(effects, request)
     if refusal is None and account is not None:
         refusal = _check(service, entry, call, account, request)
+    service.state.advance()
     if refusal is None and account is not None:
         entry.status = 200
         return Arrival(call, account, effects)
-    refusal = refusal or _refusal(401, "no session")
+    committing = next((effect for effect in effects if isinstance(effect, faults.HttpError)), None)
+    if committing is not None and committing.commit_after_ms is not None and account is not None:
+        arrival = Arrival(call, account, effects)
+        _commit_later(service, arrival, entry.target, committing.commit_after_ms)
+    refusal = refusal or refusal_page(401, "no session")
     entry.status = refusal.status_code
     return refusal
-
-
-async def _fault_refusal(effects: list[faults.Effect], request: Request) -> Response | None:
-    """Wait for delays, then return the HTTP refusal that a fault asks for, if any."""
-    for effect in effects:
-        match effect:
-            case faults.Delay():
-                await trio.sleep(effect.delay_ms / 1000)
-            case faults.Http429():
-                headers = {} if effect.retry_after_s is None else {"retry-after": str(effect.retry_after_s)}
-                return _refusal(429, "too many requests", headers)
-            case faults.HttpError():
-                return _refusal(effect.http_status, "refused by a fault")
-            case faults.SignedOut(answer="redirect"):
-                return RedirectResponse(sign_in_url(f"https://{request.headers['host']}/"), status_code=302)
-            case faults.SignedOut():
-                return _refusal(401, "no session")
-            case _:
-                pass
-    return None
 
 
 def _check(service: Service, entry: Entry, call: DataCall, account: Account, request: Request) -> Response | None:
     """Check what a page sends along: its origin, the CSRF value and the session id of its account."""
     state = service.state
     if request.headers.get("origin") != f"https://{entry.host}":
-        return _refusal(403, "foreign origin")
+        return refusal_page(403, "foreign origin")
     token, _, stamp = call.at.rpartition(":")
     entry.token = "missing" if not call.at else "stale"
     if token != state.csrf_token(account.email) or not (stamp.isascii() and stamp.isdigit()):
-        return _refusal(400, "stale or wrong at")
+        return refusal_page(400, "stale or wrong at")
     entry.token = "valid"  # noqa: S105  # how it fared, not what it is
     if call.query["f.sid"] != state.session_id(account.email):
-        return _refusal(400, "stale or wrong f.sid")
+        return refusal_page(400, "stale or wrong f.sid")
     return None
-
-
-def _refusal(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
-    """Answer with HTML, as the service does when a request does not reach the data layer."""
-    page = f"<!doctype html><title>Error {status}</title><p>{reason}"
-    return HTMLResponse(page, status_code=status, headers=headers)

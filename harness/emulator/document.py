@@ -122,6 +122,11 @@ class Document:
                 blocks.append(Block(parse_runs(stripped)))
         return cls(tuple(blocks))
 
+    @classmethod
+    def plain(cls, text: str) -> Document:
+        """Take every line that is not blank as a paragraph, exactly as it stands."""
+        return cls(tuple(Block((Run(line),)) for line in text.splitlines() if line.strip()))
+
     @property
     def text(self) -> str:
         """The plain text that all offsets index."""

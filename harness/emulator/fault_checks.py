@@ -49,3 +49,17 @@ def slot_path(_: object, attribute: attrs.Attribute[Any], value: object) -> None
     steps: list[object] = list(cast("list[object]", value)) if isinstance(value, list) else []
     if not steps or not all(isinstance(step, int | str) and not isinstance(step, bool) for step in steps):
         raise BadFault(f"{attribute.name} must be a list of indexes (of keys for `page`), not {value!r}")
+
+
+def states(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    items: list[object] = list(cast("list[object]", value)) if isinstance(value, list) else []
+    good = [
+        item is None or (isinstance(item, int) and not isinstance(item, bool) and 0 <= item <= 99) for item in items
+    ]
+    if not items or not all(good):
+        raise BadFault(f"{attribute.name} must be a list of numbers from 0 to 99, null for no row, not {value!r}")
+
+
+def number_or_text(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise BadFault(f"{attribute.name} must be a whole number or a text, not {value!r}")

@@ -1,7 +1,8 @@
 """Faults on demand: what ``POST /faults`` accepts, and the queue that hands them to requests.
 
-A fault aims at one target (an RPC id, ``stream``, ``upload`` or ``page``), optionally at one account, and wears off
-after ``times`` requests. Several faults on one request work together (a delay and then a status, say).
+A fault aims at one target (an RPC id, ``stream``, ``page``, ``upload`` or one stage of it such as ``upload.slice``),
+optionally at one account; it lets ``skip`` requests pass and wears off after ``times`` more. Several faults on one
+request work together (a delay and then a status, say).
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import attrs
 from attrs import define, field, frozen
 
 from harness.emulator.fault_checks import BadFault, integer, number, one_of, slot_path, text
-from harness.emulator.rpcs import RPCS
+from harness.emulator.rpc_table import READS, WRITES
+from harness.emulator.upload_faults import CutRequest, Granularity, QueryAnswer, UploadUrl
 from harness.emulator.wire_json import Json
+from harness.emulator.write_faults import CommitThenDrop, DropThenCommit, FailIngest, IngestStates, SlowIngest
 
 Target: TypeAlias = str
-TARGETS: Final = (*RPCS, "stream", "upload", "page")
-"""What a fault can aim at. No upload is emulated yet, so faults on `upload` wait for the tools that will need it."""
+UPLOAD: Final = "upload"
+UPLOAD_STAGES: Final = ("upload.start", "upload.slice", "upload.finalize", "upload.query", "upload.cancel")
+TARGETS: Final = (*READS, *WRITES, "stream", UPLOAD, *UPLOAD_STAGES, "page")
+"""What a fault can aim at; ``upload`` is every stage."""
 SPAN_PLACES: Final = ("runs", "markers", "citations")
 
 
@@ -38,18 +43,26 @@ class Http429:
 
 @frozen(kw_only=True)
 class HttpError:
-    """Any other HTTP refusal with a small HTML body, 400 (as after a stale token) or 500 for example."""
+    """Any other HTTP refusal with a small HTML body, 400 (as after a stale token) or 500 for example.
+
+    ``commit_after_ms`` makes the change all the same, that much later.
+    """
 
     http_status: int = field(validator=integer(400, 599))
+    commit_after_ms: float | None = field(default=None, validator=attrs.validators.optional(number(0, 3_600_000)))
 
 
 @frozen(kw_only=True)
 class Status:
-    """A row with no result and a status; ``user_displayable`` adds the quota detail, ``sentence`` a text inside it."""
+    """A row with no result and a status; ``user_displayable`` adds the quota detail, ``sentence`` a text inside it.
+
+    ``commit_after_ms`` makes the change all the same, that much later (case C-076).
+    """
 
     code: int = field(validator=integer(0, 99))
     user_displayable: bool = field(default=False, validator=one_of(True, False))
     sentence: str | None = field(default=None, validator=attrs.validators.optional(text))
+    commit_after_ms: float | None = field(default=None, validator=attrs.validators.optional(number(0, 3_600_000)))
 
     def as_list(self) -> list[Json]:
         if not self.user_displayable:
@@ -154,9 +167,20 @@ Effect: TypeAlias = (
     | OtherId
     | BareLengths
     | Body
+    | CommitThenDrop
+    | DropThenCommit
+    | SlowIngest
+    | FailIngest
+    | IngestStates
+    | UploadUrl
+    | Granularity
+    | QueryAnswer
+    | CutRequest
 )
 
-_DATA: Final = frozenset(RPCS) | {"stream"}
+_RPCS: Final = frozenset((*READS, *WRITES))
+_DATA: Final = _RPCS | {"stream"}
+_ADDS: Final = frozenset(("izAoDd", "o4cbdc"))
 _EVERYWHERE: Final = frozenset(TARGETS)
 KINDS: Final[dict[str, tuple[type[Effect], frozenset[str]]]] = {
     # name in `fault`: (its parameters, the targets where it makes sense)
@@ -171,9 +195,18 @@ KINDS: Final[dict[str, tuple[type[Effect], frozenset[str]]]] = {
     "ungrounded": (Ungrounded, frozenset({"stream"})),
     "no_final_marker": (NoFinalMarker, frozenset({"stream"})),
     "no_data": (NoData, _DATA),
-    "other_id": (OtherId, frozenset(RPCS)),
+    "other_id": (OtherId, _RPCS),
     "bare_lengths": (BareLengths, _DATA),
     "body": (Body, _EVERYWHERE),
+    "commit_then_drop": (CommitThenDrop, frozenset((*WRITES, *UPLOAD_STAGES))),
+    "drop_then_commit": (DropThenCommit, frozenset((*WRITES, "upload.finalize"))),
+    "slow_ingest": (SlowIngest, _ADDS),
+    "fail_ingest": (FailIngest, _ADDS),
+    "ingest_states": (IngestStates, _ADDS),
+    "upload_url": (UploadUrl, frozenset(("upload.start",))),
+    "granularity": (Granularity, frozenset(("upload.start",))),
+    "query_answer": (QueryAnswer, frozenset(("upload.query",))),
+    "cut_request": (CutRequest, frozenset(("upload.slice", "upload.finalize"))),
 }
 
 
@@ -185,10 +218,18 @@ class Fault:
     times: int | None
     """How many requests it still hits; null means all."""
     account: str | None = None
+    skip: int = 0
+    """How many requests it lets pass before that."""
 
     def describe(self) -> dict[str, Json]:
         parameters = cast("dict[str, Json]", attrs.asdict(self.effect))
-        return {"rpc": self.target, "fault": self.kind, "times": self.times, "account": self.account, **parameters}
+        own: dict[str, Json] = {"times": self.times, "account": self.account, "skip": self.skip}
+        return {"rpc": self.target, "fault": self.kind, **own, **parameters}
+
+    def aims_at(self, target: Target, account: str | None) -> bool:
+        """Tell whether a request with this target and account is one of its own; ``upload`` means every stage."""
+        hit = self.target == target or (self.target == UPLOAD and target in UPLOAD_STAGES)
+        return hit and self.account in (None, account)
 
 
 def parse_fault(description: Mapping[str, Json]) -> Fault:
@@ -199,7 +240,7 @@ def parse_fault(description: Mapping[str, Json]) -> Fault:
     """
     fields = dict(description)
     target, kind = fields.pop("rpc", None), fields.pop("fault", None)
-    times, account = fields.pop("times", 1), fields.pop("account", None)
+    times, account, skip = fields.pop("times", 1), fields.pop("account", None), fields.pop("skip", 0)
     if not isinstance(target, str) or target not in TARGETS:
         raise BadFault(f"rpc must be one of {', '.join(TARGETS)}, not {target!r}")
     if not isinstance(kind, str) or kind not in KINDS:
@@ -209,6 +250,8 @@ def parse_fault(description: Mapping[str, Json]) -> Fault:
         raise BadFault(f"{kind} cannot be done to {target}, only to {', '.join(sorted(targets))}")
     if times is not None and (isinstance(times, bool) or not isinstance(times, int) or times < 1):
         raise BadFault(f"times must be null or a whole number from 1, not {times!r}")
+    if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
+        raise BadFault(f"skip must be a whole number from 0, not {skip!r}")
     if account is not None and not isinstance(account, str):
         raise BadFault(f"account must be an e-mail address or null, not {account!r}")
     attributes = {attribute.name: attribute for attribute in attrs.fields(effect_type)}
@@ -218,7 +261,10 @@ def parse_fault(description: Mapping[str, Json]) -> Fault:
     if missing := sorted(set(missing) - set(fields)):
         raise BadFault(f"{kind} needs {', '.join(missing)}")
     build = cast("Callable[..., Effect]", effect_type)
-    return Fault(target, kind, build(**fields), times, account)
+    effect = build(**fields)
+    if isinstance(effect, Status | HttpError) and effect.commit_after_ms is not None and target not in WRITES:
+        raise BadFault(f"commit_after_ms needs a call that changes something: {', '.join(WRITES)}")
+    return Fault(target, kind, effect, times, account, skip)
 
 
 @define
@@ -229,8 +275,14 @@ class FaultQueue:
 
     def take(self, target: Target, account: str | None) -> list[Fault]:
         """Return every fault that hits this request and count it down."""
-        hits = [fault for fault in self.waiting if fault.target == target and fault.account in (None, account)]
-        for fault in hits:
+        hits: list[Fault] = []
+        for fault in self.waiting:
+            if not fault.aims_at(target, account):
+                continue
+            if fault.skip:
+                fault.skip -= 1
+                continue
+            hits.append(fault)
             if fault.times is not None:
                 fault.times -= 1
         self.waiting = [fault for fault in self.waiting if fault.times != 0]

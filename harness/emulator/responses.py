@@ -47,6 +47,25 @@ class PacedResponse(Response):
             await _client_gone(receive)
 
 
+class SeveredResponse(Response):
+    """No answer at all: whatever the client still sends is read, then the connection ends or (``stall``) goes silent.
+
+    A bare end would not do: on a connection that served a request before, Chromium takes it for a race with keep-alive
+    and silently sends the request again, a POST too. An interim ``100 Continue`` shows that the request was being dealt
+    with, which rules that out; it also is what makes hypercorn close instead of answering 500.
+    """
+
+    def __init__(self, *, stall: bool = False) -> None:
+        super().__init__(status_code=100)
+        self._stall = stall
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._stall:
+            await _client_gone(receive)
+            return
+        await send({"type": "http.response.start", "status": 100, "headers": []})
+
+
 async def _client_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

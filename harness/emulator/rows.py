@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from urllib.parse import parse_qs, urlsplit
+from typing import Final
 
-from harness.emulator.model import Notebook, Source, SourceState, SourceType, Timestamp
+from harness.emulator.model import DriveFile, Note, Notebook, Source, SourceState, SourceType, Timestamp
+from harness.emulator.video_address import video_id
 from harness.emulator.wire_json import Json
 
-NOTEBOOK_LIMIT = 500
-SOURCE_LIMIT = 300
-SOURCE_SIZE_LIMIT = 500_000
+NOTEBOOK_LIMIT: Final = 500
+SOURCE_SIZE_LIMIT: Final = 500_000
+GOOGLE_DOCUMENT_TYPES: Final = {
+    "application/vnd.google-apps.document": SourceType.GOOGLE_DOCS,
+    "application/vnd.google-apps.presentation": SourceType.GOOGLE_SLIDES,
+}
+"""The Drive documents that have their id in slot 0; every other Drive file has it in slot 9 [reported]."""
+_MIND_MAP_MARK: Final = 5
+_DELETED_MARK: Final = 2
 
 
 def timestamp(value: Timestamp) -> Json:
@@ -51,25 +58,29 @@ def notebook_row(notebook: Notebook, email: str) -> list[Json]:
         None,
         [False] if shared else None,
         [True, True, True],
-        [6, NOTEBOOK_LIMIT, SOURCE_LIMIT, SOURCE_SIZE_LIMIT],
+        [6, NOTEBOOK_LIMIT, notebook.source_limit, SOURCE_SIZE_LIMIT],
     ]
 
 
 def source_row(source: Source, *, with_tokens: bool = False) -> list[Json]:
-    """Return a source row. ``with_tokens`` adds the token count, which only some answers carry (`hizoJc`)."""
-    return [[source.id], source.title, _source_metadata(source, with_tokens), [None, int(source.state)]]
+    """Return a source row. ``with_tokens`` adds the token count, which only some answers carry (`izAoDd`, `hizoJc`)."""
+    settings: list[Json] = [None, int(source.state)]
+    if source.failure is not None:
+        settings.append([*[None] * 6, [source.failure]])
+    return [[source.id], source.title, _source_metadata(source, with_tokens), settings]
 
 
 def _source_metadata(source: Source, with_tokens: bool) -> list[Json]:
     video: Json = None
     page: Json = None
     if source.type is SourceType.YOUTUBE and source.url is not None:
-        video = [source.url, parse_qs(urlsplit(source.url).query)["v"][0], "Lantern Rock Trust"]
+        video = [source.url, video_id(source.url), "Lantern Rock Trust"]
     elif source.url is not None:
         page = [source.url]
-    ready = source.state is SourceState.READY
+    document, drive_file = (None, None) if source.drive is None else _drive_blocks(source.drive)
+    ready = source.state == SourceState.READY
     metadata: list[Json] = [
-        None,
+        document,
         source.words if ready else None,
         timestamp(source.added),
         [source.revision_id, timestamp(source.revised)],
@@ -78,8 +89,35 @@ def _source_metadata(source: Source, with_tokens: bool) -> list[Json]:
         1,
         page,
         math.ceil(source.words * 1.4) if with_tokens and ready else None,
+        drive_file,
     ]
     return trim(metadata)
+
+
+def _drive_blocks(file: DriveFile) -> tuple[Json, Json]:
+    """Return slots 0 and 9: the block of a Google document, or that of any other file."""
+    if file.mime_type in GOOGLE_DOCUMENT_TYPES:
+        return [file.id, f"revision-of-{file.id}", 17], None
+    return None, [file.id, 1, file.mime_type, ""]
+
+
+def registered_row(source_id: str, name: str) -> list[Json]:
+    """Return the stub that stands for a file whose bytes are still to come."""
+    return [[source_id], name, [*[None] * 4, 0]]
+
+
+def note_body(note: Note) -> list[Json]:
+    """Return the inner list of a note: id, text, meta, rich text, title."""
+    meta: list[Json] = [int(note.kind), note.author_id, timestamp(note.changed)]
+    if note.mapped_sources:
+        sources: list[Json] = [[source_id] for source_id in note.mapped_sources]
+        meta += [_MIND_MAP_MARK, sources]
+    return [note.id, note.text, meta, None, note.title]
+
+
+def note_row(note: Note) -> list[Json]:
+    """Return a row of the list of notes; a deleted note has lost everything but its id."""
+    return [note.id, None, _DELETED_MARK] if note.deleted else [note.id, note_body(note)]
 
 
 def trim(row: list[Json]) -> list[Json]:

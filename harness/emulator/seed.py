@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from harness.emulator.model import Account, Note, Notebook, Role, Source, SourceState, SourceType, Timestamp
+from harness.emulator.model import Account, Note, Notebook, NoteKind, Role, Source, SourceState, SourceType, Timestamp
 
 ADA: Final = Account("ada@example.com", "100000000000000000011")
 GRACE: Final = Account("grace@example.com", "100000000000000000022")
@@ -95,9 +95,7 @@ def default_world() -> World:
     ]
     for notebook in reversed(notebooks):  # the first one of the list was viewed last, so it stands on top
         notebook.last_viewed = next(stamps)
-    notebooks[0].notes.append(
-        Note("1a9e7e00-0001-4e00-8b00-000000000001", "To ask Marta", "Which relief boat came? 🚤", next(stamps))
-    )
+    notebooks[0].notes += _lighthouse_notes(stamps)
     notebooks[6].shared_with[ADA.email] = Role.VIEWER
     chats = [
         SeedChat(OWN_CHAT_ID, ADA.email, LIGHTHOUSE_ID, "When can a boat land on the rock?"),
@@ -166,6 +164,32 @@ def _lighthouse_sources(stamps: Iterator[Timestamp]) -> list[Source]:
         _source(1, 4, "Tide & weather notes", "tide-notes", stamps, kind=SourceType.WEB_PAGE, url=page),
         _source(1, 5, "Talk at the harbour school", "harbour-talk", stamps, kind=SourceType.YOUTUBE, url=video),
     ]
+
+
+def _lighthouse_notes(stamps: Iterator[Timestamp]) -> list[Note]:
+    """What a list of notes can hold: a note, what is left of a deleted one, a mind map, an answer saved from a chat."""
+    tree = '{\n  "name": "Lantern Rock",\n  "children": [\n    { "name": "Lens" },\n    { "name": "Keepers" }\n  ]\n}'
+    mapped = tuple(f"50a2ce00-0001-4a00-8b00-{number:012d}" for number in (1, 2))
+    return [
+        _note(1, "To ask Marta", "Which relief boat came? 🚤", stamps),
+        _note(2, "", "", stamps, deleted=True),
+        _note(3, "Lantern Rock at a glance", tree, stamps, kind=NoteKind.GENERATED, mapped_sources=mapped),
+        _note(4, "Why the lens stopped", "The bearing had run dry.", stamps, kind=NoteKind.GENERATED),
+    ]
+
+
+def _note(
+    number: int,
+    title: str,
+    text: str,
+    stamps: Iterator[Timestamp],
+    *,
+    kind: NoteKind = NoteKind.WRITTEN,
+    mapped_sources: tuple[str, ...] = (),
+    deleted: bool = False,
+) -> Note:
+    note_id = f"1a9e7e00-0001-4e00-8b00-{number:012d}"
+    return Note(note_id, title, text, next(stamps), ADA.user_id, kind, mapped_sources, deleted)
 
 
 def _sourdough_sources(stamps: Iterator[Timestamp]) -> list[Source]:

@@ -12,20 +12,24 @@ from typing import Final
 
 from attrs import define, field
 
-from harness.emulator.model import Account, Conversation, Notebook, Session, Source, SourceState, Timestamp
+from harness.emulator.model import (
+    Account,
+    Conversation,
+    DriveFile,
+    Notebook,
+    Role,
+    Session,
+    Source,
+    SourceState,
+    Timestamp,
+    WebPage,
+)
+from harness.emulator.params import INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, Denied
 from harness.emulator.retrieval import PassageIndex
 from harness.emulator.seed import SeedChat, World, default_world
 
 BUILD_LABEL: Final = "boq_labs-tailwind-frontend_20261103.04_p0"
 DEFAULT_CHUNK_DELAY_MS: Final = 25.0
-
-
-class Denied(Exception):
-    """A read of something that is not there (5) or not this account's (7); the number is the row status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
 
 
 @define
@@ -59,6 +63,9 @@ class ServiceState:
         self.chats: list[SeedChat] = world.chats
         self.conversations: list[Conversation] = []
         self.options = Options()
+        self.web_pages: dict[str, WebPage] = {}
+        self.drive_files: dict[str, DriveFile] = {}
+        self._late: list[tuple[float, Callable[[], None]]] = []
         self._index = PassageIndex()
         for source in self.sources():
             self._index_if_ready(source)
@@ -71,6 +78,19 @@ class ServiceState:
 
     def close(self) -> None:
         self._index.close()
+
+    # What happens later
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Let something happen after a while. It is done by ``advance``, before anybody can see that it was not."""
+        self._late.append((time.monotonic() + delay_s, action))
+
+    def advance(self) -> None:
+        """Do everything that is due by now, in the order in which it fell due."""
+        while due := [entry for entry in self._late if entry[0] <= time.monotonic()]:
+            first = min(due, key=lambda entry: entry[0])
+            self._late.remove(first)
+            first[1]()
 
     # Accounts and sessions
 
@@ -153,9 +173,20 @@ class ServiceState:
         for notebook in self.notebooks:
             if notebook.id == notebook_id:
                 if notebook.role_of(email) is None:
-                    raise Denied(7)
+                    raise Denied(PERMISSION_DENIED)
                 return notebook
-        raise Denied(5)
+        raise Denied(NOT_FOUND)
+
+    def notebook_to_change(self, notebook_id: str, email: str) -> Notebook:
+        """Return a notebook that the account may write into.
+
+        Raises:
+            Denied: 5 for an unknown id, 7 for somebody else's notebook or one that is shared for reading.
+        """
+        notebook = self.notebook_for(notebook_id, email)
+        if notebook.role_of(email) is Role.VIEWER:
+            raise Denied(PERMISSION_DENIED)
+        return notebook
 
     def source_for(self, source_id: str, email: str) -> tuple[Notebook, Source]:
         """Return a source and its notebook, found by the source id alone: `source-path` is routing context only.
@@ -167,9 +198,9 @@ class ServiceState:
             for source in notebook.sources:
                 if source.id == source_id:
                     if notebook.role_of(email) is None:
-                        raise Denied(7)
+                        raise Denied(PERMISSION_DENIED)
                     return notebook, source
-        raise Denied(5)
+        raise Denied(NOT_FOUND)
 
     def insert_source(self, notebook: Notebook, source: Source, position: int | None = None) -> None:
         notebook.sources.insert(len(notebook.sources) if position is None else position, source)
@@ -184,13 +215,13 @@ class ServiceState:
                     return True
         return False
 
-    def set_source_state(self, source: Source, state: SourceState) -> None:
+    def set_source_state(self, source: Source, state: int) -> None:
         source.state = state
         self._index.remove(source.id)
         self._index_if_ready(source)
 
     def _index_if_ready(self, source: Source) -> None:
-        if source.state is SourceState.READY:
+        if source.state == SourceState.READY:
             self._index.add(source)
 
     @property
@@ -212,9 +243,9 @@ class ServiceState:
         for talk in self.conversations:
             if talk.id == conversation_id:
                 if talk.email != email:
-                    raise Denied(7)
+                    raise Denied(PERMISSION_DENIED)
                 return talk
-        raise Denied(5)
+        raise Denied(NOT_FOUND)
 
     def conversation_for_ask(self, conversation_id: str | None, notebook_id: str, email: str) -> Conversation:
         """Return the conversation that a question continues.
@@ -229,11 +260,11 @@ class ServiceState:
         try:
             talk = self.conversation_for(conversation_id, email)
         except Denied as denied:
-            if denied.status == 7:
+            if denied.status == PERMISSION_DENIED:
                 raise
             return self._open_conversation(notebook_id, email, conversation_id)
         if talk.notebook_id != notebook_id:
-            raise Denied(3)
+            raise Denied(INVALID_ARGUMENT)
         return talk
 
     def _open_conversation(self, notebook_id: str, email: str, conversation_id: str | None) -> Conversation:

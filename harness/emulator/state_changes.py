@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
+from harness.emulator.change_checks import Action, BadChange, Change, account_at, notebook_at, object_at
+from harness.emulator.content_changes import CONTENT_CHANGES
 from harness.emulator.hosts import NOTEBOOK_HOSTS
-from harness.emulator.model import Notebook, Source, SourceState, SourceType
-from harness.emulator.state import ServiceState, now
+from harness.emulator.model import Note, Notebook, Source
+from harness.emulator.state import ServiceState
 from harness.emulator.wire_json import Json
 
-
-class BadChange(ValueError):
-    """A change that cannot be meant; the text says which field and what it may be."""
+__all__ = ["CHANGES", "BadChange", "apply_changes", "describe_state"]
 
 
 def describe_state(state: ServiceState) -> dict[str, Json]:
     """Return accounts, notebooks with their sources and notes, conversations and options as they are now."""
+    state.advance()
     return {
         "accounts": [{"index": index, "email": account.email} for index, account in enumerate(state.accounts)],
         "notebooks": [_describe_notebook(notebook) for notebook in state.notebooks],
@@ -43,7 +43,20 @@ def _describe_notebook(notebook: Notebook) -> Json:
         "owner": notebook.owner,
         "shared_with": {email: int(role) for email, role in notebook.shared_with.items()},
         "sources": [_describe_source(source) for source in notebook.sources],
-        "notes": [{"id": note.id, "title": note.title, "text": note.text} for note in notebook.notes],
+        "notes": [_describe_note(note) for note in notebook.notes],
+        "source_limit": notebook.source_limit,
+    }
+
+
+def _describe_note(note: Note) -> Json:
+    mapped: list[Json] = list(note.mapped_sources)
+    return {
+        "id": note.id,
+        "title": note.title,
+        "text": note.text,
+        "kind": int(note.kind),
+        "mapped_sources": mapped,
+        "deleted": note.deleted,
     }
 
 
@@ -55,13 +68,10 @@ def _describe_source(source: Source) -> Json:
         "state": int(source.state),
         "revision": source.revision_id,
         "url": source.url,
+        "drive_id": None if source.drive is None else source.drive.id,
+        "awaits_bytes": source.awaits_bytes is not None,
         "text": source.document.text,
     }
-
-
-Action: TypeAlias = Callable[[], None]
-Change: TypeAlias = Callable[[ServiceState, Json], Action]
-"""Checks what is asked and returns what has to be done; nothing happens before all of a request has been checked."""
 
 
 def _signed_out_page(state: ServiceState, value: Json) -> Action:
@@ -72,9 +82,9 @@ def _signed_out_page(state: ServiceState, value: Json) -> Action:
 
 def _host_redirects(state: ServiceState, value: Json) -> Action:
     redirects: dict[str, dict[str, str]] = {}
-    for email, hosts in _object(value, "host_redirects").items():
-        redirects[_account(state, email)] = {}
-        for asked, used in _object(hosts, f"host_redirects[{email}]").items():
+    for email, hosts in object_at(value, "host_redirects").items():
+        redirects[account_at(state, email)] = {}
+        for asked, used in object_at(hosts, f"host_redirects[{email}]").items():
             if asked not in NOTEBOOK_HOSTS or used not in NOTEBOOK_HOSTS or asked == used:
                 raise BadChange(f"host_redirects leads from one notebook host to another, not {asked!r} to {used!r}")
             redirects[email][asked] = used
@@ -96,72 +106,18 @@ def _rotate_tokens(state: ServiceState, value: Json) -> Action:
 def _signed_in(state: ServiceState, value: Json) -> Action:
     if not isinstance(value, list):
         raise BadChange(f"signed_in must be a list of e-mail addresses, not {value!r}")
-    emails = [_account(state, email) for email in value]
+    emails = [account_at(state, email) for email in value]
     if len(set(emails)) != len(emails):
         raise BadChange("signed_in names an account twice")
     return partial(state.sign_all_sessions_in, emails)
 
 
-def _source_states(state: ServiceState, value: Json) -> Action:
-    changes = [
-        (_source(state, source_id), _source_state(number, f"source_states[{source_id}]"))
-        for source_id, number in _object(value, "source_states").items()
-    ]
-
-    def act() -> None:
-        for source, wanted in changes:
-            state.set_source_state(source, wanted)
-
-    return act
-
-
-def _add_sources(state: ServiceState, value: Json) -> Action:
-    """Each: ``{"notebook", "title", "text"?, "id"?, "position"?, "state"?}``."""
-    if not isinstance(value, list):
-        raise BadChange("add_sources must be a list of objects")
-    additions = [_addition(state, _object(entry, "add_sources[]")) for entry in value]
-
-    def act() -> None:
-        for notebook, source, position in additions:
-            state.insert_source(notebook, source, position)
-
-    return act
-
-
-def _addition(state: ServiceState, fields: dict[str, Json]) -> tuple[Notebook, Source, int | None]:
-    if unknown := set(fields) - {"notebook", "title", "text", "id", "position", "state"}:
-        raise BadChange(f"add_sources[] has no {', '.join(sorted(unknown))}")
-    title, text, position = fields.get("title"), fields.get("text", ""), fields.get("position")
-    source_id = fields.get("id", str(uuid.uuid4()))
-    if not isinstance(title, str) or not isinstance(text, str) or not isinstance(source_id, str):
-        raise BadChange("add_sources[] needs a text `title`, and `text` and `id` are texts")
-    if any(source.id == source_id for source in state.sources()):
-        raise BadChange(f"there is a source {source_id!r} already")
-    if position is not None and (isinstance(position, bool) or not isinstance(position, int) or position < 0):
-        raise BadChange(f"position must be a whole number from 0 or null, not {position!r}")
-    wanted = _source_state(fields.get("state", int(SourceState.READY)), "state")
-    source = Source(source_id, title, text, SourceType.TEXT, wanted, now(), str(uuid.uuid4()), now())
-    return _notebook(state, fields.get("notebook")), source, position
-
-
-def _remove_sources(state: ServiceState, value: Json) -> Action:
-    if not isinstance(value, list):
-        raise BadChange("remove_sources must be a list of source ids")
-    sources = [_source(state, source_id) for source_id in value]
-
-    def act() -> None:
-        for source in sources:
-            state.remove_source(source.id)
-
-    return act
-
-
 def _titles(state: ServiceState, value: Json) -> Action:
     renamings: list[tuple[Notebook, str]] = []
-    for notebook_id, title in _object(value, "titles").items():
+    for notebook_id, title in object_at(value, "titles").items():
         if not isinstance(title, str):
             raise BadChange(f"titles[{notebook_id}] must be a text")
-        renamings.append((_notebook(state, notebook_id), title))
+        renamings.append((notebook_at(state, notebook_id), title))
 
     def act() -> None:
         for notebook, title in renamings:
@@ -176,10 +132,8 @@ CHANGES: Final[dict[str, Change]] = {
     "chunk_delay_ms": _chunk_delay,
     "rotate_tokens": _rotate_tokens,
     "signed_in": _signed_in,
-    "source_states": _source_states,
-    "add_sources": _add_sources,
-    "remove_sources": _remove_sources,
     "titles": _titles,
+    **CONTENT_CHANGES,
 }
 
 
@@ -194,36 +148,3 @@ def apply_changes(state: ServiceState, changes: Mapping[str, Json]) -> None:
             raise BadChange(f"{name} cannot be changed; these can: {', '.join(CHANGES)}")
     for act in [CHANGES[name](state, value) for name, value in changes.items()]:
         act()
-
-
-def _source_state(value: Json, name: str) -> SourceState:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in list(SourceState):
-        raise BadChange(f"{name} must be one of {[int(item) for item in SourceState]}, not {value!r}")
-    return SourceState(value)
-
-
-def _object(value: Json, name: str) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise BadChange(f"{name} must be an object, not {value!r}")
-    return value
-
-
-def _account(state: ServiceState, email: Json) -> str:
-    for account in state.accounts:
-        if account.email == email:
-            return account.email
-    raise BadChange(f"no account {email!r}; there are {', '.join(account.email for account in state.accounts)}")
-
-
-def _notebook(state: ServiceState, notebook_id: Json) -> Notebook:
-    for notebook in state.notebooks:
-        if notebook.id == notebook_id:
-            return notebook
-    raise BadChange(f"no notebook {notebook_id!r}")
-
-
-def _source(state: ServiceState, source_id: Json) -> Source:
-    for source in state.sources():
-        if source.id == source_id:
-            return source
-    raise BadChange(f"no source {source_id!r}")

@@ -75,7 +75,8 @@ async def exchange(
         while not isinstance(event := await next_event(), h11.EndOfMessage):
             yield bytes(event.data)
 
-    response = await next_event()
+    while isinstance(response := await next_event(), h11.InformationalResponse):
+        pass
     if not isinstance(response, h11.Response):
         raise h11.RemoteProtocolError("the connection closed before any response")
     yield response, pieces()

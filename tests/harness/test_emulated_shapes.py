@@ -1,6 +1,7 @@
 """The emulator is held to the recorded traffic: the shape of each answer, made from its own state, was recorded."""
 
 import json
+import re
 from typing import Any
 
 from harness.emulator.seed import DEMO_QUESTION, EMPTY_PLAN_ID, LIGHTHOUSE_ID, SOURDOUGH_ID
@@ -9,13 +10,15 @@ from tests.harness.client import OPTIONS, Page, body_rows, question_params
 from tests.shared import recordings
 
 WEB_SOURCE_ID = "50a2ce00-0001-4a00-8b00-000000000004"
+GOOGLE_DOCUMENT = "application/vnd.google-apps.document"
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 STREAM = "GenerateFreeFormStreamed"
 
 
 def recorded_values(rpc_id: str) -> list[Any]:
     """Return every decoded result that was recorded for a call, in January or later."""
     lines = recordings(rpc_id, "stream") if rpc_id == STREAM else recordings(rpc_id)
-    if rpc_id in ("rLM1Ne", "hPTbtc"):
+    if rpc_id in ("rLM1Ne", "hPTbtc", "cFji9"):
         lines += recordings(rpc_id, "later")
     bodies = [line["response"]["body"] for line in lines]
     return [json.loads(row[2]) for body in bodies for row in body_rows(body) if row[0] == "wrb.fr" and row[2]]
@@ -68,6 +71,76 @@ async def test_source_text_with_a_list_has_the_recorded_shape_of_a_document(page
 async def test_source_guide_has_the_recorded_shape(page: Page) -> None:
     result = await page.result("tr032e", [[[[WEB_SOURCE_ID]]]], f"/notebook/{LIGHTHOUSE_ID}")
     assert unlike_recordings("tr032e", result) == []
+
+
+async def test_added_sources_have_the_recorded_shapes(page: Page) -> None:
+    """Text, page and Drive were recorded one by one, so each is compared with its own recording and not with all."""
+    client = [1, *[None] * 9, [1]]
+    added = {
+        "sources_add_text": [[[None, ["T", "Some words."], None, 2, *[None] * 6, 1]], EMPTY_PLAN_ID, OPTIONS],
+        "sources_add_url": [[[None, None, ["https://example.com/"], *[None] * 7, 1]], EMPTY_PLAN_ID, OPTIONS],
+        "sources_add_drive": [[[["1x", GOOGLE_DOCUMENT, 1, "T"], *[None] * 9, 1]], EMPTY_PLAN_ID, [2], client],
+    }
+    rows = ANSWER_ROWS["izAoDd"]
+    for name, params in added.items():
+        (recorded,) = [recorded_result(line) for line in recordings("izAoDd") if line["recording"] == name]
+        result = await page.result("izAoDd", params, f"/notebook/{EMPTY_PLAN_ID}")
+        assert differences(shape_of(recorded, rows), shape_of(result, rows)) == [], name
+
+
+async def test_a_registration_has_the_recorded_shape(page: Page) -> None:
+    result = await page.result("o4cbdc", [[["a.txt"]], EMPTY_PLAN_ID, OPTIONS], f"/notebook/{EMPTY_PLAN_ID}")
+    assert unlike_recordings("o4cbdc", result) == []
+
+
+async def test_notes_have_the_recorded_shapes(page: Page) -> None:
+    path = f"/notebook/{EMPTY_PLAN_ID}"
+    created = await page.result("CYK0Xb", [EMPTY_PLAN_ID, "", [1], None, "New Note"], path)
+    filled = await page.result("cYAfTb", [EMPTY_PLAN_ID, created[0][0], [[["Text", "Title", [], 0]]]], path)
+    assert unlike_recordings("CYK0Xb", created) == []
+    assert unlike_recordings("cYAfTb", filled) == []
+    deleted = await page.result("AH0mwd", [EMPTY_PLAN_ID, None, [created[0][0]]], path)
+    assert deleted == next(recorded_result(line) for line in recordings("AH0mwd")) == []
+
+
+async def test_lists_of_notes_have_the_recorded_shape(page: Page) -> None:
+    """Live rows of plain notes were never recorded in a list; inside they are what the writing calls answer."""
+    assert unlike_recordings("cFji9", await page.result("cFji9", [EMPTY_PLAN_ID])) == []
+    rows, stamp = await page.result("cFji9", [LIGHTHOUSE_ID])
+    plain = [row for row in rows if row[1] is not None and len(row[1][2]) == 3]
+    assert unlike_recordings("cFji9", [[row for row in rows if row not in plain], stamp]) == []
+    for row in plain:
+        assert row[0] == row[1][0]
+        assert unlike_recordings("cYAfTb", [row[1]]) == []
+
+
+async def test_a_deleted_source_leaves_nothing_to_say(page: Page) -> None:
+    result = await page.result("tGMBJ", [[[WEB_SOURCE_ID]]], f"/notebook/{LIGHTHOUSE_ID}")
+    assert result == next(recorded_result(line) for line in recordings("tGMBJ")) == []
+
+
+async def test_the_emulator_accepts_every_recorded_write(page: Page) -> None:
+    ours: dict[str, str] = {}
+    for rpc_id in ("izAoDd", "o4cbdc", "CYK0Xb", "cYAfTb", "AH0mwd", "tGMBJ"):
+        for line in recordings(rpc_id):
+            params = with_ids(line["request"]["params"], ours)
+            result = await page.result(rpc_id, params, f"/notebook/{EMPTY_PLAN_ID}")
+            ours |= dict(zip(uuids(recorded_result(line)), uuids(result), strict=False))
+
+
+def recorded_result(line: dict[str, Any]) -> Any:
+    (row,) = [row for row in body_rows(line["response"]["body"]) if row[0] == "wrb.fr"]
+    return json.loads(row[2])
+
+
+def uuids(value: Any) -> list[str]:
+    """Return the ids in a result in their order, each once."""
+    return list(dict.fromkeys(UUID.findall(json.dumps(value))))
+
+
+def with_ids(params: Any, ours: dict[str, str]) -> Any:
+    """Put our ids in the place of recorded ones; those that no answer has named are notebooks."""
+    return json.loads(UUID.sub(lambda found: ours.get(found[0], EMPTY_PLAN_ID), json.dumps(params)))
 
 
 async def test_conversation_list_has_the_recorded_shape(page: Page) -> None:

@@ -105,8 +105,16 @@ async def test_faults_are_listed_and_cleared(page: Page, control: Control) -> No
     await control.fault("upload", "delay", delay_ms=5, times=2)
     await control.fault("wXbhsf", "http_error", http_status=500, times=None)
     assert (await control.request("GET", "/faults")).json()["faults"] == [
-        {"rpc": "upload", "fault": "delay", "times": 2, "account": None, "delay_ms": 5},
-        {"rpc": "wXbhsf", "fault": "http_error", "times": None, "account": None, "http_status": 500},
+        {"rpc": "upload", "fault": "delay", "times": 2, "account": None, "skip": 0, "delay_ms": 5},
+        {
+            "rpc": "wXbhsf",
+            "fault": "http_error",
+            "times": None,
+            "account": None,
+            "skip": 0,
+            "http_status": 500,
+            "commit_after_ms": None,
+        },
     ]
     assert [(await page.call("wXbhsf", LIST)).status for _ in range(3)] == [500] * 3
     assert (await control.request("DELETE", "/faults")).json() == {"faults": []}
