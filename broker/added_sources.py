@@ -9,7 +9,7 @@ from __future__ import annotations
 from broker.errors import UpstreamRejected
 from broker.notebooks import Source, decode_source_row, is_id
 from broker.requests import ADD_SOURCE, REGISTER_FILE
-from broker.slots import Slot, as_list
+from broker.slots import Slot, as_list, texts_inside
 
 
 def decode_added_source(payload: object) -> Source:
@@ -58,8 +58,6 @@ def _ids_beside(payload: object, name: str) -> set[str]:
     while stack:
         values = as_list(stack.pop()) or []
         if name in values:
-            for value in values:
-                holder = as_list(value) or [value]
-                found.update(item for item in holder if is_id(item))
+            found.update(text for text in texts_inside(values) if is_id(text))
         stack.extend(values)
     return found

@@ -208,11 +208,11 @@ def _maybe_drive_file_id(meta: Slot) -> str | None:
 def _maybe_failure(settings: Slot) -> str | None:
     # Both are only reported publicly, so another shape costs the reason and nothing else.
     drive_status = settings.raw(3)
-    if isinstance(drive_status, int) and drive_status in DRIVE_FAILURES:
+    if type(drive_status) is int and drive_status in DRIVE_FAILURES:
         return DRIVE_FAILURES[drive_status]
     details = as_list(settings.raw(2)) or []
     fetch = (as_list(details[6]) if len(details) > 6 else None) or [None]
-    return f"fetch failure {fetch[0]}" if isinstance(fetch[0], int) and not isinstance(fetch[0], bool) else None
+    return f"fetch failure {fetch[0]}" if type(fetch[0]) is int else None
 
 
 def _first_of_each_id(sources: Iterable[Source]) -> tuple[Source, ...]:

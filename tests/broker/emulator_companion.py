@@ -11,6 +11,7 @@ from typing import Any, cast
 from attrs import define, field
 
 from broker.companion import AnswerChunks, Identity, RpcReply
+from broker.fake_uploads import FakeUploads
 from harness.emulator import faults
 from harness.emulator.answer_stream import open_stream
 from harness.emulator.framing import result_row, status_row, whole_body
@@ -21,8 +22,11 @@ ACCOUNT = "ada@example.com"
 
 
 @define(eq=False)
-class EmulatorCompanion:
-    """Implements `broker.companion.Companion`. `effects` are the faults that hit the next streams."""
+class EmulatorCompanion(FakeUploads):
+    """Implements `broker.companion.Companion`. `effects` are the faults that hit the next streams.
+
+    Uploads are kept beside the emulator's state (`FakeUploads`): its upload endpoint is HTTP.
+    """
 
     state: ServiceState
     effects: Sequence[faults.Effect] = ()

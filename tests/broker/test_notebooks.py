@@ -124,6 +124,39 @@ def test_c078_unknown_numbers_are_shown_as_unknown() -> None:
     assert (source.kind, source.kind_code) == ("unknown", 77)
 
 
+def test_c081_a_drive_document_is_known_by_the_id_it_was_added_with() -> None:
+    for meta in ([["file-1", "token", 17]], [None] * 9 + [["file-1", 1, "application/pdf", ""]]):
+        (source,) = decoded(source_row(meta)).sources
+        assert source.drive_file_id == "file-1"
+    assert decoded(source_row([None, 9])).sources[0].drive_file_id is None
+
+
+@pytest.mark.parametrize("block", ["text", {}, 7, [], [7], [""], [None]])
+def test_a_drive_block_of_another_shape_costs_only_the_id(block: object) -> None:
+    """That block was only reported publicly, and a notebook must not be lost over it."""
+    (source,) = decoded(source_row([*[None] * 9, block])).sources
+    assert source.drive_file_id is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "failure"),
+    [
+        ([None, 3], None),
+        ([None, 3, [None] * 6 + [[13]]], "fetch failure 13"),
+        ([None, 3, None, 1], "the service has no access to the Drive file"),
+        ([None, 3, [None] * 6 + [[13]], 4], "the Drive file is deleted"),
+        ([None, 3, None, 2], None),
+        ([None, 2, [None] * 6 + [[13]], 1], None),
+        ([None, 3, "text", "text"], None),
+        ([None, 3, [None] * 6 + ["text"], []], None),
+        ([None, 3, [None] * 6 + [[True]], True], None),
+    ],
+)
+def test_c079_a_failed_source_says_why_as_far_as_the_service_tells(settings: list[object], failure: str | None) -> None:
+    (source,) = decoded(source_row([None, 3], settings)).sources
+    assert source.failure == failure
+
+
 def test_a_registered_stub_has_no_metadata_yet() -> None:
     (source,) = decoded([[SOURCE_ID], "file.pdf"]).sources
     assert (source.state, source.kind, source.revision, source.url) == ("unknown", "unknown", None, None)
