@@ -8,6 +8,7 @@ from native_host.build import BUILD
 from notebook_gateway.allow_command import allow
 from notebook_gateway.demo_command import demo
 from notebook_gateway.harness_command import harness
+from notebook_gateway.journal_command import journal
 from notebook_gateway.status_command import status
 
 
@@ -29,4 +30,5 @@ def serve() -> None:
 cli.add_command(allow)
 cli.add_command(demo)
 cli.add_command(harness)
+cli.add_command(journal)
 cli.add_command(status)
