@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-import trio
 from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,11 +19,11 @@ from harness.emulator.refusals import fault_refusal, refusal_page
 from harness.emulator.request_log import Entry
 from harness.emulator.requests import BadRequest, DataCall, parse_batchexecute, parse_stream
 from harness.emulator.responses import PacedResponse, SeveredResponse, one_piece
-from harness.emulator.rpc_table import READS, WRITES
+from harness.emulator.rpc_table import READS, WRITES, answer
 from harness.emulator.service import Service
 from harness.emulator.wire_json import Json
 from harness.emulator.write_faults import CommitThenDrop, DropThenCommit, reading_of
-from harness.emulator.writes import Waiting, Write
+from harness.emulator.writes import Write
 
 UNKNOWN_RPC_STATUS: Final = 12
 _HEADERS: Final = {
@@ -102,15 +101,10 @@ async def _result(service: Service, arrival: Arrival, rpc_id: str) -> Json:
     Raises:
         Denied: the call is refused by a row.
     """
-    if rpc_id in READS:
-        return READS[rpc_id](service.state, arrival.account, arrival.call.params)
-    result = WRITES[rpc_id](_write(service, arrival))
-    if not isinstance(result, Waiting):
-        return result
-    if not arrival.effect(CommitThenDrop):
-        await trio.sleep(result.seconds)
-        service.state.advance()
-    return result.result()
+    if rpc_id in WRITES and arrival.effect(CommitThenDrop):
+        WRITES[rpc_id](_write(service, arrival))
+        return None
+    return await answer(service.state, arrival.account, rpc_id, arrival.call.params, reading_of(arrival.effects))
 
 
 def _write(service: Service, arrival: Arrival) -> Write:

@@ -47,10 +47,15 @@ class ServiceState:
     """Everything that lives in the service.
 
     Sessions belong to the browsers, so they survive ``reset``; which accounts they hold goes back to the default.
+    ``clock`` gives seconds; whoever runs it without the HTTP server under a mocked Trio clock passes
+    ``trio.current_time``.
     """
 
-    def __init__(self, make_world: Callable[[], World] = default_world) -> None:
+    def __init__(
+        self, make_world: Callable[[], World] = default_world, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._make_world = make_world
+        self._clock = clock
         self._key = secrets.token_bytes(16)
         self._token_generation = 0
         self.sessions: dict[str, Session] = {}
@@ -83,11 +88,11 @@ class ServiceState:
 
     def later(self, delay_s: float, action: Callable[[], None]) -> None:
         """Let something happen after a while. It is done by ``advance``, before anybody can see that it was not."""
-        self._late.append((time.monotonic() + delay_s, action))
+        self._late.append((self._clock() + delay_s, action))
 
     def advance(self) -> None:
         """Do everything that is due by now, in the order in which it fell due."""
-        while due := [entry for entry in self._late if entry[0] <= time.monotonic()]:
+        while due := [entry for entry in self._late if entry[0] <= self._clock()]:
             first = min(due, key=lambda entry: entry[0])
             self._late.remove(first)
             first[1]()

@@ -15,8 +15,9 @@ from broker.fake_uploads import FakeUploads
 from harness.emulator import faults
 from harness.emulator.answer_stream import open_stream
 from harness.emulator.framing import result_row, status_row, whole_body
-from harness.emulator.rpcs import RPCS
-from harness.emulator.state import Denied, ServiceState
+from harness.emulator.params import Denied
+from harness.emulator.rpc_table import answer
+from harness.emulator.state import ServiceState
 
 ACCOUNT = "ada@example.com"
 
@@ -44,7 +45,8 @@ class EmulatorCompanion(FakeUploads):
         self.rpc_ids.append(rpc_id)
         sent: Any = json.loads(json.dumps(params))
         try:
-            row = result_row(rpc_id, RPCS[rpc_id](self.state, self.state.account(ACCOUNT), sent))
+            self.state.advance()
+            row = result_row(rpc_id, await answer(self.state, self.state.account(ACCOUNT), rpc_id, sent))
         except Denied as denied:
             row = status_row(rpc_id, [denied.status])
         return RpcReply(200, whole_body(row, duration_ms=1, serial=1))
