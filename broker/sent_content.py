@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 PIECE_BYTES: Final = 512 * 1024
@@ -47,16 +49,22 @@ class SentContent:
 
     def slice(self, offset: int, size_bytes: int) -> bytes:
         """Return the slice to send next. Raises: FileChanged."""
-        self._move_to(offset)
-        data = self._read(size_bytes)
-        if self._file.changed():  # asked after reading: what was read before a change is what was opened
-            raise FileChanged("the file was changed while it was uploaded")
+        with _translated():
+            self._move_to(offset)
+            data = self._read(size_bytes)
+            self._require_unchanged()  # asked after reading: what was read before a change is what was opened
         return data
 
     def check_whole(self) -> None:
         """Return if what was sent is the file as it was opened. Raises: FileChanged."""
-        self._move_to(self._file.size_bytes)
-        if self._file.changed() or self._digest.hexdigest() != self._file.sha256:
+        with _translated():
+            self._move_to(self._file.size_bytes)
+            self._require_unchanged()
+        if self._digest.hexdigest() != self._file.sha256:
+            raise FileChanged("the file was changed while it was uploaded")
+
+    def _require_unchanged(self) -> None:
+        if self._file.changed():
             raise FileChanged("the file was changed while it was uploaded")
 
     def _move_to(self, offset: int) -> None:
@@ -66,12 +74,18 @@ class SentContent:
             self._read(min(PIECE_BYTES, offset - self._position))
 
     def _read(self, size_bytes: int) -> bytes:
-        try:
-            data = self._file.read_at(self._position, size_bytes)
-        except OSError as error:
-            raise FileChanged(f"the file can no longer be read ({error.strerror or type(error).__name__})") from error
+        data = self._file.read_at(self._position, size_bytes)
         if len(data) != size_bytes:
             raise FileChanged("the file became shorter while it was uploaded")
         self._digest.update(data)
         self._position += size_bytes
         return data
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """What a disk that went away says is the file's trouble too."""
+    try:
+        yield
+    except OSError as error:
+        raise FileChanged(f"the file can no longer be read ({error.strerror or type(error).__name__})") from error

@@ -18,7 +18,7 @@ from attrs import field, frozen
 from broker.backoff import Backoff
 from broker.calls import CallContext
 from broker.companion import SliceReply, UploadStart, UploadStatus
-from broker.errors import GatewayError
+from broker.errors import DeadlineExceeded, GatewayError
 from broker.notebooks import Source
 from broker.sent_content import FileBytes, FileChanged, SentContent
 from broker.upload_messages import (
@@ -44,7 +44,7 @@ from broker.upload_steps import Target, UploadSteps
 T = TypeVar("T")
 
 SMALL_REQUEST_S: Final = 60.0
-"""For a start or a query: no file bytes travel. A discarded tab may have to be opened first."""
+"""For a start, a query or a look at the row: no file bytes travel. A discarded tab may have to be opened first."""
 BYTES_REQUEST_S: Final = 240.0
 """For a slice or the finalisation: either may wait until the page has sent what it gathered, up to the granularity."""
 BETWEEN_TRIES: Final = Backoff(base_s=0.5, cap_s=15.0)
@@ -188,8 +188,7 @@ class _Upload:
     async def _do(self, command: Command) -> Event:
         match command:
             case LookAtRow():
-                source = await self._read_source()
-                return RowSeen(None if source is None else source.state)
+                return await self._look()
             case Start():
                 return await self._start()
             case Query():
@@ -207,6 +206,12 @@ class _Upload:
                 return await self._finish()
             case _:
                 raise AssertionError(f"{command} is not carried out")
+
+    async def _look(self) -> Event:
+        with trio.move_on_after(SMALL_REQUEST_S):
+            source = await self._read_source()
+            return RowSeen(None if source is None else source.state)
+        raise DeadlineExceeded(f"The source's row could not be read within {SMALL_REQUEST_S:g} s.")
 
     async def _start(self) -> Event:
         job = self._job

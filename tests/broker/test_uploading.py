@@ -1,4 +1,4 @@
-"""Uploads through a model that breaks: what the service finalises is the file, or the run says where it stopped."""
+"""Uploads through the model, case by case."""
 
 from __future__ import annotations
 
@@ -7,96 +7,32 @@ import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 import trio
-from attrs import define, field
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from broker.calls import CallContext
 from broker.errors import (
     CompanionOffline,
-    GatewayError,
     InvalidArgument,
     MutationUnknown,
     RateLimited,
     UpstreamRejected,
     UpstreamSchemaDrift,
 )
+from broker.file_access import open_file
 from broker.notebooks import Source
-from broker.sent_content import FileBytes
-from broker.uploading import UploadJob, upload_file
+from broker.opened_file import OpenedFile
+from tests.broker.upload_bench import FIVE_MB, SLICE, Bench, Cancelled, where
 from tests.broker.upload_helpers import (
-    NOTEBOOK_ID,
     SOURCE_ID,
     Break,
     BreakingCompanion,
-    DiskFile,
     MemoryFile,
-    Record,
     Service,
-    row,
-    some_content,
 )
 from tests.shared import case_input
-
-FIVE_MB = some_content(5_000_000)
-SLICE = 512 * 1024
-
-
-class LongestWaits(Random):
-    """Jitter at its ceiling, so that times can be told beforehand."""
-
-    def uniform(self, a: float, b: float) -> float:
-        return b
-
-
-@define(eq=False)
-class Bench:
-    """One file, one source and one record, for as many runs as it takes."""
-
-    file: FileBytes
-    companion: BreakingCompanion = field(factory=BreakingCompanion)
-    record: Record = field(factory=Record)
-    received: list[int] = field(factory=list[int])
-    rows_read: int = 0
-    timeout_s: float = 6 * 3600.0
-
-    async def run(self) -> None:
-        job = UploadJob(NOTEBOOK_ID, SOURCE_ID, self.file, "a.pdf", "application/pdf")
-        ctx = CallContext.starting_now(self.timeout_s, "00-" + "1" * 32 + "-" + "2" * 16 + "-01")
-        with trio.CancelScope() as self.companion.scope:
-            rng = LongestWaits()
-            await upload_file(self.companion, job, self.record, self.read_source, ctx, self.on_bytes, rng)
-            return
-        raise Cancelled
-
-    @property
-    def service(self) -> Service:
-        return self.companion.service
-
-    async def read_source(self) -> Source | None:
-        await trio.lowlevel.checkpoint()
-        self.rows_read += 1
-        return None if self.service.row is None else row(self.service.row)
-
-    async def on_bytes(self, received: int, size: int) -> None:
-        assert size == self.file.size_bytes
-        self.received.append(received)
-
-
-class Cancelled(Exception):
-    """The run was cancelled from outside."""
-
-
-def where(error: GatewayError) -> tuple[str, str]:
-    assert type(error.details["bytes_received"]) is int
-    return error.details["source_id"], error.details["stage"]
-
 
 # -- the service's granularity and its number ------------------------------------------------------------------------
 
@@ -151,11 +87,11 @@ async def test_c083_the_file_is_whole_whatever_the_service_has_after_a_break(
 
 
 @pytest.fixture
-def on_disk(tmp_path: Path) -> Iterator[tuple[Path, DiskFile]]:
+def on_disk(tmp_path: Path) -> Iterator[tuple[Path, OpenedFile]]:
     path = tmp_path / "a.pdf"
     path.write_bytes(FIVE_MB)
     os.utime(path, ns=(0, 0))  # so that a change shows in it even within one tick of the file system's clock
-    file = DiskFile(path)
+    file = open_file(str(path), roots=[tmp_path], max_bytes=len(FIVE_MB))
     yield path, file
     file.close()
 
@@ -184,7 +120,7 @@ def delete(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [append, truncate, rewrite])
-async def test_c084_a_file_that_changes_is_never_finalised(on_disk: tuple[Path, DiskFile], change: Any):
+async def test_c084_a_file_that_changes_is_never_finalised(on_disk: tuple[Path, OpenedFile], change: Any):
     path, file = on_disk
     bench = Bench(file)
     bench.companion.on_slice = lambda number: change(path) if number == 3 else None
@@ -199,7 +135,7 @@ async def test_c084_a_file_that_changes_is_never_finalised(on_disk: tuple[Path, 
 
 @pytest.mark.parametrize("change", [rename_another_over, delete])
 async def test_c084_the_opened_file_is_uploaded_whole_whatever_becomes_of_its_name(
-    on_disk: tuple[Path, DiskFile], change: Any
+    on_disk: tuple[Path, OpenedFile], change: Any
 ):
     path, file = on_disk
     bench = Bench(file)
@@ -338,6 +274,20 @@ async def test_the_row_is_read_before_a_start_so_that_the_extension_knows_the_so
     assert bench.rows_read == 2
 
 
+async def test_a_read_that_hangs_is_given_up_and_tried_again(autojump_clock: MockClock):
+    class HangingOnce(Bench):
+        async def read_source(self) -> Source | None:
+            source = await super().read_source()
+            if self.rows_read == 1:
+                await trio.sleep_forever()
+            return source
+
+    bench = HangingOnce(MemoryFile(FIVE_MB))
+    await bench.run()
+    assert bench.service.finalised == [FIVE_MB]
+    assert bench.rows_read == 2
+
+
 async def test_another_run_goes_on_where_the_service_is():
     bench = Bench(MemoryFile(FIVE_MB))
     bench.companion.breaks = [*[None] * 7, Break.CANCEL_AFTER]
@@ -382,139 +332,3 @@ async def test_the_callers_deadline_ends_the_run(autojump_clock: MockClock):
     with pytest.raises(MutationUnknown):
         await bench.run()
     assert trio.current_time() == 3.0
-
-
-# -- laws --------------------------------------------------------------------------------------------------------------
-
-BREAKS = st.lists(st.one_of(st.none(), st.sampled_from(Break)), max_size=8)
-PLANS = st.fixed_dictionaries(dict.fromkeys(("start", "slice", "query", "finish"), BREAKS))
-SIZES = st.sampled_from([1, 524_288, 600_000, 1_048_576, 1_300_001])
-GRANULARITIES = st.sampled_from([1, 100_000, 262_144, 524_288, 2_097_152])
-
-
-async def how_it_ends(bench: Bench) -> GatewayError | Cancelled | None:
-    try:
-        await bench.run()
-    except (GatewayError, Cancelled) as error:
-        return error
-    return None
-
-
-@settings(max_examples=150)
-@given(plan=PLANS, size_bytes=SIZES, granularity=GRANULARITIES)
-def test_whatever_breaks_the_service_finalises_the_file_once_or_the_run_says_where_it_stopped(
-    plan: dict[str, list[Break | None]], size_bytes: int, granularity: int
-):
-    content = some_content(size_bytes)
-
-    async def play() -> None:
-        bench = Bench(MemoryFile(content), BreakingCompanion(Service(granularity)))
-        bench.companion.breaks_of = {op: list(breaks) for op, breaks in plan.items()}
-        outcome = await how_it_ends(bench)
-        for _ in range(7):  # repeats of the call
-            if outcome is None:
-                break
-            if isinstance(outcome, GatewayError):
-                assert isinstance(outcome, MutationUnknown)
-                assert where(outcome)[0] == SOURCE_ID
-                assert not outcome.definite
-            outcome = await how_it_ends(bench)
-        event("uploaded" if outcome is None else "stayed unknown")
-        if outcome is None:
-            assert bench.service.finalised == [content]
-        else:
-            assert bench.record.finalize_sent
-        bench.companion.land_late_ones()
-        assert bench.service.finalised in ([], [content])
-
-    trio.run(play, clock=MockClock(autojump_threshold=0))
-
-
-@pytest.mark.parametrize("kind", [Break.CANCEL_BEFORE, Break.CANCEL_AFTER])
-@pytest.mark.parametrize("number", range(13))
-async def test_a_cancelled_run_leaves_nothing_and_the_next_one_finishes(
-    kind: Break, number: int, autojump_clock: MockClock
-):
-    """Thirteen calls: a start, ten slices, the finalisation; the last number lets the run go through."""
-    bench = Bench(MemoryFile(FIVE_MB))
-    bench.companion.breaks = [*[None] * number, kind]
-    tasks = trio.lowlevel.current_statistics().tasks_living
-    if number < 12:
-        with pytest.raises(Cancelled):
-            await bench.run()
-    assert trio.lowlevel.current_statistics().tasks_living == tasks
-    await bench.run()
-    assert bench.service.finalised == [FIVE_MB]
-
-
-@pytest.mark.parametrize("at", ["read_source", "read_at", "started", "pause", "on_bytes", "finalizing"])
-async def test_a_run_that_is_cancelled_between_calls_is_finished_by_the_next(at: str, autojump_clock: MockClock):
-    armed = [at]
-
-    def strike(here: str) -> None:
-        if here in armed:
-            armed.remove(here)
-            assert bench.companion.scope is not None
-            bench.companion.scope.cancel()
-
-    class StrikingFile(MemoryFile):
-        def read_at(self, offset: int, size_bytes: int, /) -> bytes:
-            trio.from_thread.run_sync(strike, "read_at")
-            return super().read_at(offset, size_bytes)
-
-    class StrikingRecord(Record):
-        async def started(self, upload: str) -> None:
-            strike("started")
-            await super().started(upload)
-
-        async def finalizing(self) -> None:
-            strike("finalizing")
-            await super().finalizing()
-
-    class StrikingBench(Bench):
-        async def read_source(self) -> Source | None:
-            strike("read_source")
-            return await super().read_source()
-
-        async def on_bytes(self, received: int, size: int) -> None:
-            strike("on_bytes")
-            await super().on_bytes(received, size)
-
-    bench = StrikingBench(StrikingFile(FIVE_MB), record=StrikingRecord())
-    bench.companion.breaks = [None, Break.LOST_BEFORE]
-
-    def strike_in_the_pause(_: int) -> None:
-        if "pause" in armed:
-            armed.remove("pause")
-            assert bench.companion.scope is not None
-            bench.companion.scope.deadline = trio.current_time() + 0.25
-
-    bench.companion.on_slice = strike_in_the_pause
-    with pytest.raises(Cancelled):
-        await bench.run()
-    assert armed == []
-    await bench.run()
-    assert bench.service.finalised == [FIVE_MB]
-    assert bench.companion.sent("finish") == 1
-
-
-async def test_only_one_slice_is_alive_at_a_time():
-    alive, most = [0], [0]
-
-    class Counted(bytes):
-        def __init__(self, _: bytes) -> None:
-            alive[0] += 1
-            most[0] = max(most[0], alive[0])
-
-        def __del__(self) -> None:
-            alive[0] -= 1
-
-    class CountedFile(MemoryFile):
-        def read_at(self, offset: int, size_bytes: int, /) -> bytes:
-            return Counted(super().read_at(offset, size_bytes))
-
-    bench = Bench(CountedFile(FIVE_MB))
-    await bench.run()
-    assert bench.service.finalised == [FIVE_MB]
-    assert most == [1]
-    assert alive == [0]

@@ -7,11 +7,9 @@ at, a part that is not the last is a multiple of the granularity, and a finished
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import trio
@@ -309,29 +307,6 @@ class Record:
         await trio.lowlevel.checkpoint()
         self.finalize_sent = True
         self.finalizing_calls += 1
-
-
-class DiskFile:
-    """Implements `broker.sent_content.FileBytes` over a real descriptor."""
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._seen = self._stamp()
-        self.size_bytes = os.fstat(self._fd).st_size
-        self.sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-
-    def read_at(self, offset: int, size_bytes: int, /) -> bytes:
-        return os.pread(self._fd, size_bytes, offset)
-
-    def changed(self) -> bool:
-        return self._stamp() != self._seen
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-    def _stamp(self) -> tuple[int, int]:
-        status = os.fstat(self._fd)
-        return status.st_size, status.st_mtime_ns
 
 
 class MemoryFile:
