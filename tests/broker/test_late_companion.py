@@ -49,6 +49,15 @@ async def test_nothing_is_opened_before_the_first_call_and_then_once():
         assert (await companion.rpc("rLM1Ne", [], notebook="nb", **WHEN)).status == 200
         async with companion.stream([], notebook="nb", **WHEN) as chunks:
             assert [piece async for piece in chunks] == ["a", "b"]
+        upload = await companion.upload_start(
+            notebook="nb", source_id="s", name="a.pdf", size_bytes=3, mime_type="application/pdf", **WHEN
+        )
+        session = opener.fake.uploads[upload.upload]
+        assert (session.source_id, session.name, session.mime_type) == ("s", "a.pdf", "application/pdf")
+        of_it = {"notebook": "nb", "upload": upload.upload, **WHEN}
+        assert (await companion.upload_slice(offset=0, data=b"abc", **of_it)).next_offset == 3
+        assert (await companion.upload_finish(**of_it)).status == "final"
+        assert (await companion.upload_query(**of_it)).received_bytes == 3
         assert opener.closed == 0
         nursery.cancel_scope.cancel()
     assert opener.closed == 1
