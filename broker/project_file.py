@@ -77,6 +77,20 @@ class ProjectFolder:
     def __repr__(self) -> str:
         return f"<ProjectFolder {self._folder}>"
 
+    @property
+    def path(self) -> Path:
+        """The folder, whether it is a project or not."""
+        return self._folder
+
+    def why_no_root(self) -> str | None:
+        """Return why files of this folder may not be uploaded, or None when they may. Blocking; never raises.
+
+        A folder that holds the whole home folder never becomes a root by itself, also not when it is configured.
+        """
+        if Path(os.path.realpath(self._user_home)).is_relative_to(os.path.realpath(self._folder)):
+            return f"the project folder {self._folder} is the home folder or holds it"
+        return self._why_not_a_project()
+
     def read_untrusted(self) -> Proposal | Ignored | None:
         """Return the proposal, why it is ignored, or None when there is no file. Blocking; never raises."""
         try:
