@@ -135,7 +135,9 @@
   /** @param {Response} response */
   function refuseRedirect(response) {
     if (http.type(response) !== "opaqueredirect") return;
-    throw fault("AUTH_REQUIRED", "The service redirected the call: the page is signed out.", true);
+    // The reason tells a write's caller that the service turned this very request away, so that nothing was done.
+    const detail = { __proto__: null, reason: "redirect" };
+    throw fault("AUTH_REQUIRED", "The service redirected the call: the page is signed out.", true, detail);
   }
 
   /** @param {Response} response @returns {number | null} `Retry-After` in seconds, from either of its two forms */

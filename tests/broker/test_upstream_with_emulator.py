@@ -11,6 +11,7 @@ from broker.answer_stream import Phase
 from broker.calls import CallContext
 from broker.errors import InvalidArgument, NotFound, RateLimited, StreamSevered, UngroundedResponse, UpstreamSchemaDrift
 from broker.notebooks import Notebook
+from broker.requests import DriveSpec, SourceSpec, TextSpec, WebSpec, YouTubeSpec
 from broker.source_spans import GroundedAnswer
 from broker.upstream import Upstream
 from harness.emulator import faults
@@ -134,3 +135,56 @@ async def test_unknown_ids_are_not_found_and_guides_are_read(companion: Emulator
     with pytest.raises(NotFound):
         await upstream.get_notebook("00000000-0000-4000-8000-000000000000", context())
     await trio.lowlevel.checkpoint()
+
+
+async def test_a_note_lives_from_its_creation_to_its_stub(companion: EmulatorCompanion) -> None:
+    upstream = Upstream(companion)
+    notebook, _, _ = await first_question(upstream)
+    before = await upstream.list_notes(notebook.id, context())
+    note_id = await upstream.create_note(notebook.id, context())
+    filled = await upstream.fill_note(notebook.id, note_id, "Title 😀", "Text\nwith lines", context())
+    after = await upstream.list_notes(notebook.id, context())
+    assert [note for note in after.notes if note not in before.notes] == [filled]
+    assert (filled.id, filled.title, filled.text, filled.kind) == (note_id, "Title 😀", "Text\nwith lines", "note")
+    await upstream.delete_note(notebook.id, note_id, context())
+    end = await upstream.list_notes(notebook.id, context())
+    assert end.notes == before.notes
+    assert end.deleted == before.deleted | {note_id}
+    assert companion.rpc_ids.count("tGMBJ") == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        (TextSpec("Pasted", "Some words of text."), "text"),
+        (WebSpec("https://example.com/page"), "web_page"),
+        (YouTubeSpec("https://www.youtube.com/watch?v=dQw4w9WgXcQ"), "youtube"),
+    ],
+)
+async def test_an_added_source_is_in_the_notebook_as_it_was_answered(
+    companion: EmulatorCompanion, spec: SourceSpec, kind: str
+) -> None:
+    upstream = Upstream(companion)
+    notebook, _, _ = await first_question(upstream)
+    source = await upstream.add_source(notebook.id, spec, context())
+    listed = {row.id: row for row in (await upstream.get_notebook(notebook.id, context())).sources}
+    assert source.kind == kind
+    assert listed.keys() - {row.id for row in notebook.sources} == {source.id}
+    assert (listed[source.id].title, listed[source.id].url) == (source.title, source.url)
+
+
+async def test_a_registered_file_is_a_row_in_preparation(companion: EmulatorCompanion) -> None:
+    upstream = Upstream(companion)
+    notebook, _, _ = await first_question(upstream)
+    source_id = await upstream.register_file(notebook.id, "report 😀.pdf", context())
+    (row,) = [row for row in (await upstream.get_notebook(notebook.id, context())).sources if row.id == source_id]
+    assert (row.title, row.state) == ("report 😀.pdf", "preparing")
+
+
+async def test_a_drive_document_is_known_by_its_id(companion: EmulatorCompanion) -> None:
+    upstream = Upstream(companion)
+    notebook, _, _ = await first_question(upstream)
+    spec = DriveSpec("1DocumentId", "application/vnd.google-apps.document", "ignored")
+    source = await upstream.add_source(notebook.id, spec, context())
+    assert source.title != "ignored"
+    assert (source.kind, source.drive_file_id) == ("google_docs", "1DocumentId")

@@ -149,7 +149,7 @@ test("a redirected call is AUTH_REQUIRED and is not followed", async () => {
   try {
     const redirected = new FakePage();
     const { error } = await redirected.rpc("tr032e", []);
-    assert.deepEqual([error.code, error.started], ["AUTH_REQUIRED", true]);
+    assert.deepEqual([error.code, error.started, error.detail.reason], ["AUTH_REQUIRED", true, "redirect"]);
     assert.equal(redirected.sent[0].init.redirect, "manual");
   } finally {
     Object.defineProperty(proto, "type", original);
