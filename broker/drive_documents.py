@@ -12,6 +12,7 @@ from typing import Final
 from attrs import frozen
 
 from broker.errors import InvalidArgument
+from broker.mime_types import is_mime_type
 
 GOOGLE_DOCUMENT: Final = "application/vnd.google-apps.document"
 """The kind of a bare id without `mime_type`. Sheets, slides and PDFs are named by theirs."""
@@ -19,7 +20,6 @@ GOOGLE_DOCUMENT: Final = "application/vnd.google-apps.document"
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ADDRESS: Final = re.compile(r"(?i)(?:https?:)?//|docs\.google\.com|drive\.google\.com")
 _ID_IN_ADDRESS: Final = re.compile(r"(?:/d/|[?&]id=)([A-Za-z0-9_-]+)")
-_MIME_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
 
 
 @frozen
@@ -49,6 +49,6 @@ def check_document(doc_id: str, mime_type: str | None) -> DriveDocument:
         raise InvalidArgument(
             "source.doc_id holds characters that no Drive id has (letters, digits, - and _ only).", started=False
         )
-    if mime_type is not None and _MIME_TYPE.fullmatch(mime_type) is None:
+    if mime_type is not None and not is_mime_type(mime_type):
         raise InvalidArgument("source.mime_type is no MIME type such as application/pdf.", started=False)
     return DriveDocument(doc_id, mime_type or GOOGLE_DOCUMENT)

@@ -53,7 +53,7 @@ def maybe_scope(notebook: Notebook, source_ids: Sequence[str] | None) -> Scope |
             details={"source_ids": unknown},
         )
     wanted = tuple(by_id[source_id] for source_id in dict.fromkeys(source_ids))
-    failed = [source for source in wanted if _has_failed(source)]
+    failed = [source for source in wanted if has_failed(source)]
     if failed:
         raise _not_ready("failed and cannot be asked", failed, retryable=False)
     return Scope(notebook, wanted) if all(source.state == "ready" for source in wanted) else None
@@ -68,7 +68,7 @@ def _maybe_open_scope(notebook: Notebook) -> Scope | None:
         raise SourceNotReady(
             "The notebook has no sources to ask.", hint="Ask the person to add a source.", retryable=False
         )
-    if all(_has_failed(source) for source in others):
+    if all(has_failed(source) for source in others):
         raise _not_ready("failed, and the notebook has no other", list(others), retryable=False)
     return None
 
@@ -97,7 +97,8 @@ async def wait_for_scope(
     raise _not_ready(f"still not ready after {patience_s:g} s", waiting, retryable=True)
 
 
-def _has_failed(source: Source) -> bool:
+def has_failed(source: Source) -> bool:
+    """Return whether a source failed for good."""
     return source.state == "failed" and source.kind not in _FAILED_IS_NOT_FINAL
 
 
