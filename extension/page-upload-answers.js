@@ -62,7 +62,8 @@
   function sessionOf(command) {
     return (selectors) => {
       const target = sessionTarget(command.url, command.origins, selectors);
-      if (target === undefined) throw drift("upload", SESSION_HEADER, "a session address of this page's account", false);
+      if (target === undefined)
+        throw drift("upload", SESSION_HEADER, "a session address of this page's account", false);
       return target;
     };
   }

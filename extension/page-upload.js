@@ -259,7 +259,12 @@
       } catch (error) {
         if (read(error, "is_fault") === true) throw error;
         const detail = { __proto__: null, reason: "network", stage };
-        throw fault("UPSTREAM_REJECTED", `The connection to the service failed in the upload (${stage}).`, true, detail);
+        throw fault(
+          "UPSTREAM_REJECTED",
+          `The connection to the service failed in the upload (${stage}).`,
+          true,
+          detail,
+        );
       }
     };
   }

@@ -91,5 +91,7 @@ export class Uploads {
 function isSession(value) {
   if (!isObject(value)) return false;
   const texts = [value.url, value.notebook, value.source, value.account];
-  return texts.every((text) => typeof text === "string") && isCount(value.size_bytes) && isCount(value.granularity_bytes);
+  return (
+    texts.every((text) => typeof text === "string") && isCount(value.size_bytes) && isCount(value.granularity_bytes)
+  );
 }

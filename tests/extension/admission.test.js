@@ -61,7 +61,8 @@ function call(op, params, more = {}) {
 const rpc = (id, params, more) => call("rpc", { rpc: id, params }, more);
 const ask = ({ sources = [[[SOURCE]]], conversation = null, notebook = NOTEBOOK } = {}, more = {}) =>
   call("stream", { params: [sources, "why?", null, [2, null, [1], [1]], conversation, null, null, notebook, 1] }, more);
-const admitted = (frame, settings = SETTINGS) => admit(frame, settings, { ownerOf: (id) => OWNERS.get(id), uploadOf: (handle) => UPLOADS.get(handle) });
+const admitted = (frame, settings = SETTINGS) =>
+  admit(frame, settings, { ownerOf: (id) => OWNERS.get(id), uploadOf: (handle) => UPLOADS.get(handle) });
 
 /** @returns {[string, string | undefined]} code and reason of the refusal */
 function refusal(frame, settings) {

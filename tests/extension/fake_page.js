@@ -176,7 +176,8 @@ export class FakePage {
 
 /** The body as it is at this moment: a form of a data call, or bytes of an upload. */
 function bodyOf(url, { body }) {
-  if (url.includes("/upload/_/")) return { bytes: body === undefined ? Buffer.alloc(0) : Buffer.from(body) };
+  // Cloned as Chrome reads it, by what it is and not by what the page's prototypes say.
+  if (url.includes("/upload/_/")) return { bytes: Buffer.from(structuredClone(body) ?? "") };
   const form = new URLSearchParams(body);
   return { form, request: JSON.parse(form.get("f.req")) };
 }

@@ -4,7 +4,17 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import vm from "node:vm";
 
-import { FakePage, SCRIPTS, NOTEBOOK, OTHER_NOTEBOOK, SIGNED_IN, answerBody, readBodyStrictly, resultOf } from "./fake_page.js";
+import { FakeUploadServer, SECRET as SESSION_SECRET } from "./fake_upload_server.js";
+import {
+  FakePage,
+  SCRIPTS,
+  NOTEBOOK,
+  OTHER_NOTEBOOK,
+  SIGNED_IN,
+  answerBody,
+  readBodyStrictly,
+  resultOf,
+} from "./fake_page.js";
 import { caseInput } from "./shared.js";
 
 const SECRET = "the question of the person";
@@ -20,7 +30,11 @@ const TRAPS = `
   } };
   const wrap = (holder, name) => {
     const original = holder[name];
-    holder[name] = function (...args) { note(this, ...args); return apply(original, this, args); };
+    holder[name] = function (...args) {
+      const result = apply(original, this, args);
+      note(this, ...args, result);
+      return result;
+    };
   };
   for (const name of ["then", "catch", "finally"]) wrap(Promise.prototype, name);
   for (const name of ["indexOf", "slice", "toLowerCase", "lastIndexOf", "split", "replace"]) wrap(String.prototype, name);
@@ -39,6 +53,8 @@ const TRAPS = `
   for (const index of [0, 1, 2, 3]) {
     Object.defineProperty(Array.prototype, index, { set(value) { note(value); }, get() { return undefined; }, configurable: true });
   }
+`;
+const NO_ITERATION = `
   Array.prototype[Symbol.iterator] = function () { note(this); throw new Error("no iteration"); };
 `;
 
@@ -88,7 +104,7 @@ test("the executor cannot be replaced, removed or listed, and leaves nothing els
 
 test("replaced built-ins see neither question nor answer nor tokens, and change nothing", async () => {
   const page = new FakePage();
-  page.evaluate(`{${TRAPS}}`);
+  page.evaluate(`{${TRAPS}${NO_ITERATION}}`);
   const rows = [
     ["allowed", null, NOTEBOOK],
     ["hidden", null, OTHER_NOTEBOOK],
@@ -113,6 +129,93 @@ test("replaced built-ins see neither question nor answer nor tokens, and change 
   for (const secret of [SECRET, SIGNED_IN.SNlM0e, SIGNED_IN.FdrFJe, "allowed", "hidden"])
     assert.ok(!seen.includes(secret), secret);
   assert.deepEqual(page.sent[0].request[0][0][0], "wXbhsf");
+});
+
+/** What could be reached on the way of a file: its bytes, the session address, the headers of the answers. */
+const BYTE_TRAPS = `
+  const TypedArray = Object.getPrototypeOf(Uint8Array);
+  const text = (value) => { let all = ""; for (const i in value) all += String.fromCharCode(value[i]); return all; };
+  const trapGetter = (holder, name, shown) => {
+    const { get } = Object.getOwnPropertyDescriptor(holder, name);
+    const trap = { get() { seen += shown(this); return apply(get, this, []); }, configurable: true };
+    Object.defineProperty(holder, name, trap);
+  };
+  for (const name of ["set", "subarray", "slice", "copyWithin", "fill"]) {
+    const original = TypedArray.prototype[name];
+    TypedArray.prototype[name] = function (...args) { seen += text(this); return apply(original, this, args); };
+  }
+  for (const name of ["length", "buffer"]) trapGetter(TypedArray.prototype, name, text);
+  Object.defineProperty(TypedArray, Symbol.species, { get() { seen += "species"; return Uint8Array; } });
+  TypedArray.prototype[Symbol.iterator] = function () { seen += text(this); throw new Error("no iteration"); };
+  for (const name of ["origin", "href", "pathname", "search", "searchParams"]) trapGetter(URL.prototype, name, () => "session address");
+  for (const name of ["get", "getAll", "has", "toString"]) wrap(URLSearchParams.prototype, name);
+  for (const name of ["get", "has"]) wrap(Headers.prototype, name);
+  for (const name of ["status", "headers", "type"]) trapGetter(Response.prototype.__proto__, name, () => "answer");
+  wrap(TextEncoder.prototype, "encode");
+  for (const name of ["Uint8Array", "URL", "TextEncoder", "Number", "String"]) {
+    const original = globalThis[name];
+    globalThis[name] = function (...args) { note(...args); return new original(...args); };
+  }
+`;
+
+test("replaced built-ins see neither the file nor its name nor the session address, and change nothing", async () => {
+  // The built-ins that Node lends to the page are put back afterwards.
+  const lent = [URL, URLSearchParams, Headers, Response, TextEncoder].map(({ prototype }) => prototype);
+  const describe = () => lent.map((prototype) => Object.getOwnPropertyDescriptors(prototype));
+  const put = (described) => lent.forEach((prototype, n) => Object.defineProperties(prototype, described[n]));
+  const before = describe();
+  const page = new FakePage();
+  const server = new FakeUploadServer(page, { granularity: "4", step_bytes: 4 });
+  page.answer = (sent) => {
+    const trapped = describe();
+    put(before); // Node itself uses them to make a response
+    try {
+      return server.answer(sent);
+    } finally {
+      put(trapped);
+    }
+  };
+  const file = Buffer.from("the secret text of the file");
+  const ops = [
+    ["start", { source: NOTEBOOK, name: "secret-name.txt", mime_type: "text/plain" }],
+    ["slice", { offset: 0, data: file.toString("base64") }],
+    ["query", {}],
+    ["slice", { offset: 24, data: file.subarray(24).toString("base64") }],
+    ["finish", {}],
+  ];
+  const commands = ops.map(([op, more]) => ({
+    op: `upload.${op}`,
+    origins: ["https://notebook.google.com"],
+    account: "worker@example.com",
+    not_after_ms: page.now_ms,
+    upload: "up-1",
+    notebook: NOTEBOOK,
+    size_bytes: file.length,
+    granularity_bytes: 4,
+    url: server.address,
+    ...more,
+  }));
+  const answers = [];
+  try {
+    page.evaluate(`{${TRAPS}${BYTE_TRAPS}${NO_ITERATION}}`);
+    for (const command of commands) {
+      const entered = page.window.__notebookGatewayExecutor(command);
+      answers.push(await new Promise((resolve) => Promise.prototype.then.call(entered, resolve)));
+    }
+  } finally {
+    put(before);
+  }
+  assert.deepEqual(
+    answers.map(({ ok, error }) => [ok, error?.message]),
+    ops.map(() => [true, undefined]),
+  );
+  assert.equal(answers[0].url, server.address);
+  assert.equal(server.received.toString(), file.toString());
+  assert.equal(server.is_final, true);
+  const seen = page.evaluate("seen");
+  const base64 = file.toString("base64").slice(0, 8);
+  for (const secret of [SESSION_SECRET, "session address", "answer", "secret", base64, "species"])
+    assert.ok(!seen.includes(secret), secret);
 });
 
 test("a trap for results on Object.prototype stops every call before it is sent", async () => {

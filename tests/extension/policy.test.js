@@ -71,7 +71,10 @@ test("the table holds these RPC ids and no others", () => {
     ["wXbhsf"],
   );
   assert.deepEqual(
-    [...RPC_RULES].filter(([, rule]) => rule.write).map(([id]) => id).sort(),
+    [...RPC_RULES]
+      .filter(([, rule]) => rule.write)
+      .map(([id]) => id)
+      .sort(),
     WRITES,
   );
 });
@@ -140,7 +143,10 @@ test("an id in any slot is either reported or refused", () => {
         refused += 1;
         continue;
       }
-      assert.ok(differsInTextOnly(name, forged) || checked.ids.some(({ id }) => id === HIDDEN), JSON.stringify([name, forged]));
+      assert.ok(
+        differsInTextOnly(name, forged) || checked.ids.some(({ id }) => id === HIDDEN),
+        JSON.stringify([name, forged]),
+      );
       reported += 1;
     }
   }
@@ -152,11 +158,7 @@ test("wrong types, objects in place of lists and lists of ids in scalar slots ar
     for (const [name, params] of Object.entries(GOOD)) {
       for (const forged of smuggled(params, hostile)) {
         if (differsInTextOnly(name, forged)) continue;
-        assert.throws(
-          () => check(name, forged),
-          { code: "INVALID_ARGUMENT" },
-          JSON.stringify([name, forged]),
-        );
+        assert.throws(() => check(name, forged), { code: "INVALID_ARGUMENT" }, JSON.stringify([name, forged]));
       }
     }
   }
@@ -212,7 +214,13 @@ test("free text has bounds, and the places for an address, a Drive id and a type
     ["izAoDd video", "$[0][0][7][0]", ["https://www.youtube.com/live/abcdefghijk"], []],
   ];
   const no_address = ["", "example.org", "/a", "file:///etc/passwd", "javascript:alert(1)", "data:,x", "ftp://a/b"];
-  const no_web_address = [...no_address, "https://user@a/", "https://:pw@a/", "https://a/\n", `https://a/${long(8192)}`];
+  const no_web_address = [
+    ...no_address,
+    "https://user@a/",
+    "https://:pw@a/",
+    "https://a/\n",
+    `https://a/${long(8192)}`,
+  ];
   for (const row of table.slice(-2)) row[3].push(...no_web_address);
   for (const [name, path, good, bad] of table) {
     for (const value of good) assert.doesNotThrow(() => check(name, withSlot(name, path, value)), value.slice(0, 40));
