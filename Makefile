@@ -27,6 +27,7 @@ $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
 $(SETUP_DEV): $(SETUP) package.json package-lock.json
 	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@sh scripts/ensure-node.sh
+	@sh scripts/ensure-strace.sh
 	@npm ci --silent --no-audit --no-fund
 	@touch $@
 

@@ -21,7 +21,7 @@ from broker.journal_faults import JournalBusy, translated
 from broker.journal_rows import Begun, Json, MutationRecord, Request
 from broker.journal_store import JournalStore
 from broker.process_lock import ProcessLock, is_alive
-from native_host.paths import ensure_private_folder, journal_file, run_folder
+from native_host.paths import journal_file, run_folder
 
 BUSY_FOR_S: Final = 15.0
 """How long one statement is tried while other brokers write. Each holds the file for one disk synchronisation."""
@@ -138,11 +138,8 @@ async def open_journal(home: Path, rng: Random | None = None) -> AsyncGenerator[
 
 
 def open_store(home: Path, owner: str) -> JournalStore:
-    """Open the journal for blocking use. Raises: as `open_journal`; JournalBusy."""
-    path = journal_file(home)
-    with translated(path):
-        ensure_private_folder(home)
-    return JournalStore(path, owner, partial(is_alive, run_folder(home)))
+    """Open the journal of a home folder that is there, for blocking use. Raises: as `open_journal`; JournalBusy."""
+    return JournalStore(journal_file(home), owner, partial(is_alive, run_folder(home)))
 
 
 def _open(home: Path) -> tuple[ProcessLock, JournalStore]:
