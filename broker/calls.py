@@ -33,6 +33,10 @@ class CallContext:
         """Return a context that ends in `timeout_s` or when this one does, whichever is earlier."""
         return self.with_deadline(trio.current_time() + timeout_s)
 
+    def detached(self, timeout_s: float) -> CallContext:
+        """Return a context for work that outlives this call: the same trace and ledger, `timeout_s` of its own."""
+        return evolve(self, deadline=trio.current_time() + timeout_s)
+
     def remaining_s(self) -> float:
         """Return the seconds left; 0.0 when the deadline has passed."""
         return max(0.0, self.deadline - trio.current_time())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import trio
 from attrs import define, field, frozen
@@ -66,6 +66,19 @@ class Say(Protocol):
     async def __call__(self, text: str, done: float | None = None, total: float | None = None) -> None: ...
 
 
+Answer = Literal["accepted", "declined", "cannot_ask"]
+
+
+class Confirm(Protocol):
+    """Puts a question to the person through the client, where the client can."""
+
+    async def __call__(self, question: str) -> Answer: ...
+
+
+async def _cannot_ask(question: str) -> Answer:
+    return "cannot_ask"
+
+
 @frozen
 class ToolCall:
     """What a handler gets besides its arguments. `say` sends a progress notification, if the client wants them."""
@@ -73,6 +86,7 @@ class ToolCall:
     session: Session
     ctx: CallContext
     say: Say = field(default=_say_nothing, repr=False)
+    confirm: Confirm = field(default=_cannot_ask, repr=False)
 
     async def say_stage(self, progress: Mapping[str, object]) -> None:
         """Tell where a write stands; an upload in bytes."""

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from broker.catalog import AnyTool
-from broker.tools import get_notebook_metadata, list_notebooks, list_sources, query_notebook, select_notebook
+from broker.tools import (
+    add_source,
+    create_note,
+    get_notebook_metadata,
+    list_notebooks,
+    list_sources,
+    query_notebook,
+    select_notebook,
+)
 
 TOOLS: Final[tuple[AnyTool, ...]] = (
     select_notebook.TOOL,
@@ -16,4 +24,6 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
     get_notebook_metadata.TOOL,
     list_sources.TOOL,
     query_notebook.TOOL,
+    add_source.TOOL,
+    create_note.TOOL,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -127,7 +127,9 @@ class Bench:
 
 
 @asynccontextmanager
-async def open_bench(tmp_path: Path, *allowed: str) -> AsyncGenerator[Bench]:
+async def open_bench(
+    tmp_path: Path, *allowed: str, make_browser: Callable[[ServiceState], Browser] = Browser
+) -> AsyncGenerator[Bench]:
     """Open a session whose account is the emulator's first one, with a project folder and these notebooks allowed."""
     home, folder = tmp_path / "home", tmp_path / "project"
     home.mkdir(parents=True)
@@ -136,7 +138,7 @@ async def open_bench(tmp_path: Path, *allowed: str) -> AsyncGenerator[Bench]:
     state = ServiceState()
     try:
         async with trio.open_nursery() as nursery:
-            bench = Bench(home, folder, Browser(state), nursery)
+            bench = Bench(home, folder, make_browser(state), nursery)
             bench.allow(*allowed)
             yield bench
             nursery.cancel_scope.cancel()

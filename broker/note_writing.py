@@ -1,0 +1,222 @@
+"""Creating and deleting notes, request by request.
+
+A note takes two requests: the service ignores title and text when it creates one (wire reference, 9), so the second
+fills it. Filling replaces title and text as a whole, hence it may be sent again, but only into a note that we made and
+nobody has touched since (C-073).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import trio
+
+from broker.calls import CallContext
+from broker.errors import CallCancelled, GatewayError, MutationUnknown, NotFound
+from broker.journal_rows import CREATE_FINGERPRINT, Request, fingerprint, payload_hash
+from broker.journal_states import State
+from broker.mutations import Mutation, Result, StillRunning
+from broker.notes import Note, Notes
+from broker.proving import LOOK_BACK_S, LOOK_BACKOFF, create_once, raise_if_without_effect
+from broker.session import Session, ToolCall
+from broker.upstream import Upstream
+
+WRITE_TIMEOUT_S: Final = 180.0
+"""For the requests of one note. No caller waits that long; the run does."""
+NEW_NOTE_TITLE: Final = "New Note"
+"""What a note is called between the two requests (recorded)."""
+
+
+async def create_note(session: Session, notebook_id: str, title: str, content: str, key: str, call: ToolCall) -> Result:
+    """Create one note per key. Returns the facts of the result, or of the running form.
+
+    Raises: as `Mutations.carry_out`.
+    """
+    request = Request(
+        account=(await session.config.get()).account.lower(),
+        tool="create_note",
+        key=key,
+        notebook_id=notebook_id,
+        payload_hash=payload_hash(notebook_id, {"title": title, "content": content}),
+        fingerprint=fingerprint(CREATE_FINGERPRINT),
+        traceparent=call.ctx.traceparent,
+    )
+    ctx = call.ctx.detached(WRITE_TIMEOUT_S)
+    write = partial(_create, session.upstream, title, content, ctx)
+    return _shown(await session.mutations.carry_out(request, write, call.say_stage))
+
+
+async def delete_note(session: Session, notebook_id: str, note_id: str, key: str, call: ToolCall) -> Result:
+    """Delete one note per key, after asking the person where the client can.
+
+    Raises: as `Mutations.carry_out`; NotFound when the notebook has no such note, with nothing sent; CallCancelled when
+        the person said no.
+    """
+    request = Request(
+        account=(await session.config.get()).account.lower(),
+        tool="delete_note",
+        key=key,
+        notebook_id=notebook_id,
+        payload_hash=payload_hash(notebook_id, {"note_id": note_id}),
+        fingerprint=fingerprint("delete", note_id),
+        traceparent=call.ctx.traceparent,
+    )
+    if not await session.mutations.is_begun(request):
+        note = _require_live(await session.upstream.list_notes(notebook_id, call.ctx), note_id)
+        await _ask_the_person(session, note, call)
+    ctx = call.ctx.detached(WRITE_TIMEOUT_S)
+    write = partial(_delete, session.upstream, note_id, ctx)
+    return _shown(await session.mutations.carry_out(request, write, call.say_stage))
+
+
+def _shown(outcome: Result | StillRunning) -> Result:
+    return {"status": "running", **outcome.progress} if isinstance(outcome, StillRunning) else outcome
+
+
+# ---------------------------------------------------------------------------------------------------- create and fill
+async def _create(upstream: Upstream, title: str, content: str, ctx: CallContext, mutation: Mutation) -> Result:
+    notebook_id = mutation.record.notebook_id
+
+    async def read_list() -> dict[str, Note]:
+        return {note.id: note for note in (await upstream.list_notes(notebook_id, ctx)).notes}
+
+    def could_be_ours(note: Note) -> bool:
+        return _is_untouched(note) or _has(note, title, content)
+
+    mutation.show(stage="create")
+    note_id = await create_once(
+        mutation, "create", "note", read_list, lambda: upstream.create_note(notebook_id, ctx), could_be_ours
+    )
+    mutation.show(stage="fill")
+    await _fill(upstream, note_id, title, content, ctx, mutation)
+    return {"status": "created", "note_id": note_id, "title": title}
+
+
+async def _fill(
+    upstream: Upstream, note_id: str, title: str, content: str, ctx: CallContext, mutation: Mutation
+) -> None:
+    notebook_id = mutation.record.notebook_id
+    done = mutation.maybe_step("fill")
+    if done is not None and done.state is State.CONFIRMED:
+        return
+    try:
+        # The extension learns from this list that the note is the notebook's own; before that it lets nothing at it.
+        note = _maybe_note(await upstream.list_notes(notebook_id, ctx), note_id)
+        if note is None or not _has(note, title, content):
+            if note is None or not _is_untouched(note):
+                raise _half_done(mutation, note_id, "the note was changed or deleted by somebody else meanwhile")
+            await mutation.mark_sent("fill", {"remote_id": note_id})
+            await upstream.fill_note(notebook_id, note_id, title, content, ctx)
+    except MutationUnknown:
+        raise
+    except GatewayError as error:
+        if not error.started or not await _is_filled(upstream, note_id, title, content, ctx, mutation):
+            raise _half_done(mutation, note_id, error.message) from error
+    if mutation.maybe_step("fill") is None:
+        await mutation.mark_sent("fill", {"remote_id": note_id})  # found as we would have left it
+    await mutation.prove_step("fill", {"remote_id": note_id})
+
+
+async def _is_filled(
+    upstream: Upstream, note_id: str, title: str, content: str, ctx: CallContext, mutation: Mutation
+) -> bool:
+    """Look whether the text has arrived after all, for `LOOK_BACK_S`."""
+    waiting = LOOK_BACKOFF
+    with trio.move_on_after(LOOK_BACK_S):
+        while True:
+            try:
+                note = _maybe_note(await upstream.list_notes(mutation.record.notebook_id, ctx), note_id)
+            except GatewayError:
+                note = None  # the browser may come back within the time
+            if note is not None and _has(note, title, content):
+                return True
+            pause_s, waiting = waiting.next(mutation.rng)
+            await trio.sleep(pause_s)
+    return False
+
+
+def _half_done(mutation: Mutation, note_id: str, cause: str) -> MutationUnknown:
+    return MutationUnknown(
+        f"create_note: note {note_id} exists, but its text may be missing: {cause}",
+        hint="Repeat the call with the same idempotency key: it finishes the same note and never makes a second one.",
+        details={"stage": "fill", "note_id": note_id, "journal_id": mutation.record.id},
+    )
+
+
+def _maybe_note(notes: Notes, note_id: str) -> Note | None:
+    return next((note for note in notes.notes if note.id == note_id), None)
+
+
+def _is_untouched(note: Note) -> bool:
+    return not note.text.strip() and note.title.strip() in ("", NEW_NOTE_TITLE)
+
+
+def _has(note: Note, title: str, content: str) -> bool:
+    return note.title.strip() == title.strip() and note.text.strip() == content.strip()
+
+
+# ---------------------------------------------------------------------------------------------------- delete
+def _require_live(notes: Notes, note_id: str) -> Note:
+    """Return the note, so that nothing but a live note of this notebook is ever named in a deletion (C-072, C-074)."""
+    note = _maybe_note(notes, note_id)
+    if note is not None:
+        return note
+    if note_id in notes.deleted:
+        raise NotFound(
+            f"Note {note_id} is deleted already.", hint="Nothing is left to do.", details={"note_id": note_id}
+        )
+    if note_id in notes.other:
+        raise NotFound(f"{note_id} is a mind map, not a note; only notes can be deleted.", details={"note_id": note_id})
+    raise NotFound(f"The notebook has no note {note_id}.", hint="Call list_notes and use an id from that list.")
+
+
+async def _ask_the_person(session: Session, note: Note, call: ToolCall) -> None:
+    if not (await session.config.get()).confirm_deletes:
+        return
+    answer = await call.confirm(f"Delete the note '{note.title}' ({note.id})? It cannot be restored.")
+    if answer == "declined":
+        raise CallCancelled(
+            "The person declined to delete the note; nothing was sent.",
+            hint="Do not try again unless the person asks for it.",
+            started=False,
+        )
+
+
+async def _delete(upstream: Upstream, note_id: str, ctx: CallContext, mutation: Mutation) -> Result:
+    notebook_id = mutation.record.notebook_id
+    cause = "an earlier call was cut short after its request was sent"
+    if mutation.maybe_step("delete") is None:
+        # Read again in the run itself: another session may have deleted it while the person was asked.
+        _require_live(await upstream.list_notes(notebook_id, ctx), note_id)
+        await mutation.mark_sent("delete", {"remote_id": note_id})
+        cause = "the service said yes, but the note is still there"
+        try:
+            await upstream.delete_note(notebook_id, note_id, ctx)
+        except GatewayError as error:
+            await raise_if_without_effect(mutation, "delete", error)
+            cause = error.message
+    await _wait_until_gone(upstream, note_id, cause, ctx, mutation)
+    await mutation.prove_step("delete", {"remote_id": note_id})
+    return {"status": "deleted", "note_id": note_id}
+
+
+async def _wait_until_gone(upstream: Upstream, note_id: str, cause: str, ctx: CallContext, mutation: Mutation) -> None:
+    """Read back: unknown ids are ignored silently by the service, so its yes alone proves nothing (wire, 9)."""
+    waiting = LOOK_BACKOFF
+    with trio.move_on_after(LOOK_BACK_S):
+        while True:
+            try:
+                notes = await upstream.list_notes(mutation.record.notebook_id, ctx)
+            except GatewayError as error:
+                cause = f"{cause}; looking back failed too: {error.message}"
+            else:
+                if _maybe_note(notes, note_id) is None:
+                    return
+            pause_s, waiting = waiting.next(mutation.rng)
+            await trio.sleep(pause_s)
+    raise MutationUnknown(
+        f"delete_note: note {note_id} is still there after {LOOK_BACK_S:g} s: {cause}.",
+        hint="Repeat the call with the same idempotency key to look again. To delete it after all, use a new key.",
+        details={"stage": "delete", "note_id": note_id, "journal_id": mutation.record.id},
+    )
