@@ -45,6 +45,10 @@ class Control:
         """Change the state, by the table in `harness.emulator.state_changes`."""
         return self._ask("POST", "/state", changes)
 
+    def uploads(self) -> list[JsonObject]:
+        """Return every upload session: source, status, bytes received and their SHA-256; never its address."""
+        return self._ask("GET", "/uploads")["uploads"]
+
     def requests(self) -> list[JsonObject]:
         """Return what arrived since the last `clear_requests` or `reset`, in order; tokens are masked."""
         return self._ask("GET", "/requests")["requests"]

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from harness.emulator import data_calls, notebook_site, sign_in_site
+from harness.emulator import data_calls, notebook_site, sign_in_site, upload_site
 from harness.emulator.hosts import NOTEBOOK_HOSTS, SIGN_IN_HOST
 from harness.emulator.pages import PATH_PREFIX
 from harness.emulator.responses import answer_lifespan
@@ -46,6 +46,7 @@ def notebook_app(service: Service) -> ASGIApp:
             Route("/notebook/{notebook_id}", partial(notebook_site.page, service)),
             Route("/login", partial(notebook_site.login, service)),
             Route(BATCHEXECUTE_PATH, partial(data_calls.batchexecute, service), methods=["POST"]),
+            Route(upload_site.UPLOAD_PATH, partial(upload_site.upload, service), methods=["POST"]),
             Route(STREAM_PATH, partial(data_calls.generate, service), methods=["POST"]),
         ]
     )

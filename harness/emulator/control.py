@@ -61,6 +61,7 @@ def control_app(service: Service, token: str) -> ASGIApp:
             Route("/faults", partial(_clear_faults, service), methods=["DELETE"]),
             Route("/state", partial(_get_state, service), methods=["GET"]),
             Route("/state", partial(_change_state, service), methods=["POST"]),
+            Route("/uploads", partial(_uploads, service), methods=["GET"]),
             Route("/requests", partial(_requests, service), methods=["GET"]),
             Route("/requests", partial(_clear_requests, service), methods=["DELETE"]),
             Route("/reset", partial(_reset, service), methods=["POST"]),
@@ -97,6 +98,11 @@ async def _change_state(service: Service, request: Request) -> Response:
     except (BadBody, BadChange) as error:
         return _bad(error)
     return JSONResponse(describe_state(service.state))
+
+
+async def _uploads(service: Service, request: Request) -> Response:
+    service.state.advance()
+    return JSONResponse({"uploads": [upload.describe() for upload in service.state.uploads.values()]})
 
 
 async def _requests(service: Service, request: Request) -> Response:

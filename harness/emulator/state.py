@@ -27,6 +27,7 @@ from harness.emulator.model import (
 from harness.emulator.params import INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, Denied
 from harness.emulator.retrieval import PassageIndex
 from harness.emulator.seed import SeedChat, World, default_world
+from harness.emulator.uploads import Upload
 
 BUILD_LABEL: Final = "boq_labs-tailwind-frontend_20261103.04_p0"
 DEFAULT_CHUNK_DELAY_MS: Final = 25.0
@@ -70,6 +71,8 @@ class ServiceState:
         self.options = Options()
         self.web_pages: dict[str, WebPage] = {}
         self.drive_files: dict[str, DriveFile] = {}
+        self.uploads: dict[str, Upload] = {}
+        """By upload id."""
         self._late: list[tuple[float, Callable[[], None]]] = []
         self._index = PassageIndex()
         for source in self.sources():
@@ -146,13 +149,13 @@ class ServiceState:
         return f"{text[:16]}/{text[16:33]}"
 
     def secrets(self) -> frozenset[str]:
-        """Return every value that must never be seen outside the page: tokens, session ids, cookies."""
+        """Return every value that must never be seen outside the page: tokens, session ids, cookies, upload ids."""
         per_account = [
             maker(account.email)
             for account in self.accounts
             for maker in (self.csrf_token, self.session_id, self.page_secret)
         ]
-        return frozenset([*per_account, *self.sessions])
+        return frozenset([*per_account, *self.sessions, *self.uploads])
 
     def _derived(self, purpose: str, email: str) -> bytes:
         message = f"{purpose}|{email}|{self._token_generation}".encode()

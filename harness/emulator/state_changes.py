@@ -11,6 +11,7 @@ from harness.emulator.content_changes import CONTENT_CHANGES
 from harness.emulator.hosts import NOTEBOOK_HOSTS
 from harness.emulator.model import Note, Notebook, Source
 from harness.emulator.state import ServiceState
+from harness.emulator.uploads import UploadStatus
 from harness.emulator.wire_json import Json
 
 __all__ = ["CHANGES", "BadChange", "apply_changes", "describe_state"]
@@ -26,6 +27,7 @@ def describe_state(state: ServiceState) -> dict[str, Json]:
             {"id": talk.id, "account": talk.email, "notebook": talk.notebook_id, "turns": len(talk.turns)}
             for talk in state.conversations
         ],
+        "uploads": [upload.describe() for upload in state.uploads.values()],
         "sessions": [list(session.emails) for session in state.sessions.values()],
         "options": {
             "signed_out_page": state.options.signed_out_page,
@@ -103,6 +105,18 @@ def _rotate_tokens(state: ServiceState, value: Json) -> Action:
     return state.rotate_tokens
 
 
+def _expire_uploads(state: ServiceState, value: Json) -> Action:
+    if value is not True:
+        raise BadChange("expire_uploads must be true: every upload session that is not over is then unknown")
+
+    def act() -> None:
+        for upload in state.uploads.values():
+            if upload.status is UploadStatus.ACTIVE:
+                upload.status = UploadStatus.EXPIRED
+
+    return act
+
+
 def _signed_in(state: ServiceState, value: Json) -> Action:
     if not isinstance(value, list):
         raise BadChange(f"signed_in must be a list of e-mail addresses, not {value!r}")
@@ -132,6 +146,7 @@ CHANGES: Final[dict[str, Change]] = {
     "chunk_delay_ms": _chunk_delay,
     "rotate_tokens": _rotate_tokens,
     "signed_in": _signed_in,
+    "expire_uploads": _expire_uploads,
     "titles": _titles,
     **CONTENT_CHANGES,
 }
