@@ -77,7 +77,7 @@ const LARGEST_PAGE = 100;
 const LONGEST_LINE_UTF16 = 2000;
 /** The service takes 500,000 words in one source; this only bounds what enters the page. */
 const LONGEST_TEXT_UTF16 = 8 * 1024 * 1024;
-const LONGEST_ADDRESS_UTF16 = 8192;
+const LONGEST_ADDRESS_UTF16 = 16_384;
 
 /**
  * @typedef {object} RpcRule

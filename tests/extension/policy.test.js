@@ -219,7 +219,7 @@ test("free text has bounds, and the places for an address, a Drive id and a type
     "https://user@a/",
     "https://:pw@a/",
     "https://a/\n",
-    `https://a/${long(8192)}`,
+    `https://a/${long(16_384)}`,
   ];
   for (const row of table.slice(-2)) row[3].push(...no_web_address);
   for (const [name, path, good, bad] of table) {
