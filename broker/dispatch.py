@@ -1,8 +1,8 @@
 """One tool call from arguments to envelope. Knows nothing of MCP, so it is tested without a client.
 
 Everything that goes wrong becomes a failure envelope here, with one exception: an unknown tool is the client's protocol
-error. Arguments are checked against the published schema, results against the published output schema, by us: the SDK
-checks neither.
+error. A question to the person is no failure and passes through. Arguments are checked against the published schema,
+results against the published output schema, by us: the SDK checks neither.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from attrs import field, frozen
 
 from broker.calls import CallContext
 from broker.catalog import AnyTool
+from broker.confirmation import AnswerNeeded
 from broker.convert import structure_arguments
 from broker.errors import (
     DeadlineExceeded,
@@ -30,7 +31,7 @@ from broker.errors import (
 from broker.faults import as_gateway_error
 from broker.schema_check import Check, compile_schema
 from broker.scrubber import may_hold_secret, scrub_content, scrub_json, scrub_text
-from broker.session import Say, Session, ToolCall
+from broker.session import Confirm, Say, Session, ToolCall, cannot_ask
 from broker.trace import continue_or_begin_trace
 from broker.wire_json import clean_text
 
@@ -50,13 +51,17 @@ class UnknownTool(LookupError):
 
 @frozen
 class CallRequest:
-    """One `tools/call` as it came in. `say` sends progress, `meta` is the request's own `_meta`."""
+    """One `tools/call` as it came in.
+
+    `say` sends progress, `meta` is the request's own `_meta`, `confirm` puts a question to the person.
+    """
 
     tool: str
     arguments: Mapping[str, object]
     request_id: str
     say: Say = field(repr=False)
     meta: Mapping[str, object] = field(factory=dict[str, object])
+    confirm: Confirm = field(default=cannot_ask, repr=False)
 
 
 @frozen
@@ -90,6 +95,7 @@ class Dispatcher:
 
         Raises:
             UnknownTool: the catalog has no such tool.
+            AnswerNeeded: the tool asks the person something, and the answer comes with a repeat of the call.
         """
         tool = self._tools.get(request.tool)
         if tool is None:
@@ -103,6 +109,8 @@ class Dispatcher:
         try:
             result = await self._run(tool, request, ctx)
             outcome = _seal(tool, success_envelope(_scrubbed(result), self._with_hops(meta, request, ctx, started_at)))
+        except AnswerNeeded:
+            raise
         except Exception as error:  # noqa: BLE001  # the catch-all: an agent always gets an envelope
             ours = as_gateway_error(error, tool.name)
             log.info("%s: %s %s", tool.name, ours.code, ours.message, extra={"traceparent": ctx.traceparent})
@@ -118,7 +126,8 @@ class Dispatcher:
         arguments = structure_arguments(request.arguments, tool.arguments)
         with trio.move_on_at(ctx.deadline):
             async with self._slots:
-                return await tool.handler(arguments, ToolCall(self._open_session(), ctx, request.say))
+                call = ToolCall(self._open_session(), ctx, request.say, request.confirm)
+                return await tool.handler(arguments, call)
         raise DeadlineExceeded(f"{tool.name} did not end within {tool.timeout_s:g} s.")
 
     def _with_hops(

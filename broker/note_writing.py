@@ -19,6 +19,7 @@ from broker.journal_states import State
 from broker.mutations import Mutation, Result, StillRunning
 from broker.notes import Note, Notes
 from broker.proving import LOOK_BACK_S, LOOK_BACKOFF, create_once, raise_if_without_effect
+from broker.published import shown_title
 from broker.session import Session, ToolCall
 from broker.upstream import Upstream
 
@@ -174,7 +175,7 @@ def _require_live(notes: Notes, note_id: str) -> Note:
 async def _ask_the_person(session: Session, note: Note, call: ToolCall) -> None:
     if not (await session.config.get()).confirm_deletes:
         return
-    answer = await call.confirm(f"Delete the note '{note.title}' ({note.id})? It cannot be restored.")
+    answer = await call.confirm(f"Delete the note '{shown_title(note.title)}' ({note.id})? It cannot be restored.")
     if answer == "declined":
         raise CallCancelled(
             "The person declined to delete the note; nothing was sent.",

@@ -61,7 +61,7 @@ SOURCE_IDS_SCHEMA: Final = list_of(text(), "Ids of sources.")
 
 def notebook_facts(notebook: Notebook) -> Row:
     """Return what `NOTEBOOK_FACTS` describes."""
-    return _known(
+    return known(
         {
             "id": notebook.id,
             "title": shown_title(notebook.title),
@@ -69,15 +69,15 @@ def notebook_facts(notebook: Notebook) -> Row:
             "role": notebook.role,
             "shared": notebook.shared,
             "source_count": len(notebook.sources),
-            "created_at": _utc(notebook.created_at),
-            "last_viewed_at": _utc(notebook.last_viewed_at),
+            "created_at": utc(notebook.created_at),
+            "last_viewed_at": utc(notebook.last_viewed_at),
         }
     )
 
 
 def source_row(source: Source) -> Row:
     """Return what `SOURCE_SCHEMA` describes."""
-    return _known(
+    return known(
         {
             "id": source.id,
             "title": shown_title(source.title),
@@ -85,7 +85,7 @@ def source_row(source: Source) -> Row:
             "kind_code": source.kind_code,
             "state": source.state,
             "word_count": source.word_count,
-            "created_at": _utc(source.created_at),
+            "created_at": utc(source.created_at),
             "url": source.url,
         }
     )
@@ -102,11 +102,13 @@ def shown_title(title: str | None) -> str:
     return shown if len(shown) <= MAX_SHOWN_TITLE_CHARS else f"{shown[: MAX_SHOWN_TITLE_CHARS - 1]}…"
 
 
-def _known(facts: Row) -> Row:
+def known(facts: Row) -> Row:
+    """Return the facts that were given."""
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _utc(moment: datetime | None) -> str | None:
+def utc(moment: datetime | None) -> str | None:
+    """Return the moment to the second, as results show it."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

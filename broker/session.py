@@ -70,12 +70,16 @@ Answer = Literal["accepted", "declined", "cannot_ask"]
 
 
 class Confirm(Protocol):
-    """Puts a question to the person through the client, where the client can."""
+    """Puts a question to the person through the client, where the client can; see `broker.elicitation`.
+
+    To be called from the call's own task, before anything is sent: it may end the call, which is then made again.
+    """
 
     async def __call__(self, question: str) -> Answer: ...
 
 
-async def _cannot_ask(question: str) -> Answer:
+async def cannot_ask(question: str) -> Answer:
+    """For callers without a client that can ask."""
     return "cannot_ask"
 
 
@@ -86,7 +90,7 @@ class ToolCall:
     session: Session
     ctx: CallContext
     say: Say = field(default=_say_nothing, repr=False)
-    confirm: Confirm = field(default=_cannot_ask, repr=False)
+    confirm: Confirm = field(default=cannot_ask, repr=False)
 
     async def say_stage(self, progress: Mapping[str, object]) -> None:
         """Tell where a write stands; an upload in bytes."""

@@ -11,8 +11,10 @@ from broker.catalog import AnyTool
 from broker.tools import (
     add_source,
     create_note,
+    delete_note,
     get_notebook_metadata,
     list_notebooks,
+    list_notes,
     list_sources,
     query_notebook,
     select_notebook,
@@ -26,4 +28,6 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
     query_notebook.TOOL,
     add_source.TOOL,
     create_note.TOOL,
+    list_notes.TOOL,
+    delete_note.TOOL,
 )

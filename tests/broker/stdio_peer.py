@@ -27,7 +27,7 @@ INITIALIZE: dict[str, Any] = {
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}},
 }
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-ENVELOPE = {
+ENVELOPE: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -37,7 +37,9 @@ ENVELOPE = {
 class Peer:
     """The client's side of one pipe pair. Answers that come out of turn are an error of the test."""
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]], read: Callable[[], Awaitable[bytes]]) -> None:
+    def __init__(
+        self, write: Callable[[bytes], Awaitable[None]], read: Callable[[], Awaitable[bytes | bytearray]]
+    ) -> None:
         self._write = write
         self._read = read
         self._pending = bytearray()
