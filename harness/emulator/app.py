@@ -15,6 +15,7 @@ from harness.emulator.hosts import NOTEBOOK_HOSTS, SIGN_IN_HOST
 from harness.emulator.pages import PATH_PREFIX
 from harness.emulator.responses import answer_lifespan
 from harness.emulator.service import Service
+from harness.emulator.severing import remember_stream
 
 BATCHEXECUTE_PATH: Final = f"{PATH_PREFIX}/data/batchexecute"
 STREAM_PATH: Final = (
@@ -34,6 +35,7 @@ class HostDispatcher:
             await answer_lifespan(receive, send)
             return
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+        remember_stream(scope, send)
         site = self._sites.get(host) or PlainTextResponse("This emulator does not answer for that host.", 421)
         await site(scope, receive, send)
 

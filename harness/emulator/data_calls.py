@@ -63,7 +63,7 @@ async def batchexecute(service: Service, request: Request) -> Response:
     except NoSuchSlot as error:
         return refusal_page(500, f"drift fault: {error}")
     if dropped := arrival.effect(CommitThenDrop):
-        return SeveredResponse(stall=dropped.stall)
+        return SeveredResponse(stall=dropped.stall, bare=dropped.bare)
     text = whole_body(
         row,
         duration_ms=40,

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from harness.emulator.faults import Disconnect
+from harness.emulator.severing import sever
 
 
 class PacedResponse(Response):
@@ -48,22 +49,21 @@ class PacedResponse(Response):
 
 
 class SeveredResponse(Response):
-    """No answer at all: whatever the client still sends is read, then the connection ends or (``stall``) goes silent.
+    """No answer: the connection ends (``bare``: without a single byte, see ``severing``) or, ``stall``, goes silent.
 
-    A bare end would not do: on a connection that served a request before, Chromium takes it for a race with keep-alive
-    and silently sends the request again, a POST too. An interim ``100 Continue`` shows that the request was being dealt
-    with, which rules that out; it also is what makes hypercorn close instead of answering 500.
+    To be sent when the request has been read to its end, so that the client meets nothing but this.
     """
 
-    def __init__(self, *, stall: bool = False) -> None:
-        super().__init__(status_code=100)
+    def __init__(self, *, stall: bool = False, bare: bool = False) -> None:
+        super().__init__()
         self._stall = stall
+        self._bare = bare
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._stall:
             await _client_gone(receive)
-            return
-        await send({"type": "http.response.start", "status": 100, "headers": []})
+        else:
+            await sever(scope, bare=self._bare)
 
 
 async def _client_gone(receive: Receive) -> None:

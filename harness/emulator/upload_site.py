@@ -107,7 +107,7 @@ async def _respond(service: Service, request: Request, body: Body, entry: Entry)
     arrival = Arrival(service, request, body, account, entry.target, effects)
     response = await (_start(arrival) if arrival.stage == "upload.start" else _continue(arrival))
     if dropped := arrival.effect(CommitThenDrop):
-        return SeveredResponse(stall=dropped.stall)
+        return SeveredResponse(stall=dropped.stall, bare=dropped.bare)
     if other := arrival.effect(faults.Body):
         return PacedResponse(one_piece(other.body.encode()))
     if cut := arrival.effect(faults.Disconnect):

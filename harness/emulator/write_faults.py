@@ -19,9 +19,13 @@ _LONGEST_S: Final = 3600
 
 @frozen(kw_only=True)
 class CommitThenDrop:
-    """The change is made, then the connection ends without an answer, or (``stall``) goes silent."""
+    """The change is made, then the connection ends without an answer, or (``stall``) goes silent.
+
+    ``bare``: it ends without a single byte, which makes Chromium send the request again by itself (see ``severing``).
+    """
 
     stall: bool = field(default=False, validator=one_of(True, False))
+    bare: bool = field(default=False, validator=one_of(True, False))
 
 
 @frozen(kw_only=True)

@@ -75,8 +75,7 @@ async def exchange(
         while not isinstance(event := await next_event(), h11.EndOfMessage):
             yield bytes(event.data)
 
-    while isinstance(response := await next_event(), h11.InformationalResponse):
-        pass
+    response = await next_event()
     if not isinstance(response, h11.Response):
         raise h11.RemoteProtocolError("the connection closed before any response")
     yield response, pieces()

@@ -12,6 +12,7 @@ from tests.harness.client import OPTIONS, Browser, Control, Page
 LIST = [None, 1, None, OPTIONS]
 ROUTES = [
     ("GET", "/state"),
+    ("GET", "/uploads"),
     ("POST", "/state"),
     ("POST", "/faults"),
     ("DELETE", "/faults"),
@@ -90,6 +91,21 @@ async def test_the_state_shows_accounts_notebooks_sources_and_notes(control: Con
         (b'{"rpc": "stream", "fault": "shift_spans", "place": "text"}', "place must be one of"),
         (b'{"rpc": "upload", "fault": "status", "code": 3}', "status cannot be done to upload"),
         (b'{"rpc": "page", "fault": "body"}', "body needs body"),
+        (b'{"rpc": "wXbhsf", "fault": "no_data", "skip": -1}', "skip must be a whole number"),
+        (
+            b'{"rpc": "wXbhsf", "fault": "commit_then_drop"}',
+            "commit_then_drop cannot be done to wXbhsf",
+        ),
+        (b'{"rpc": "upload", "fault": "commit_then_drop"}', "only to AH0mwd"),
+        (b'{"rpc": "izAoDd", "fault": "drop_then_commit"}', "drop_then_commit needs delay_ms"),
+        (b'{"rpc": "izAoDd", "fault": "slow_ingest", "seconds": "x"}', "seconds must be a number"),
+        (b'{"rpc": "tGMBJ", "fault": "fail_ingest"}', "fail_ingest cannot be done to tGMBJ"),
+        (b'{"rpc": "izAoDd", "fault": "ingest_states", "states": []}', "states must be a list of numbers"),
+        (b'{"rpc": "izAoDd", "fault": "ingest_states", "states": [1, true]}', "states must be a list of numbers"),
+        (b'{"rpc": "wXbhsf", "fault": "status", "code": 3, "commit_after_ms": 1}', "commit_after_ms needs a call that"),
+        (b'{"rpc": "upload.query", "fault": "upload_url", "url": ""}', "upload_url cannot be done to upload.query"),
+        (b'{"rpc": "upload.query", "fault": "query_answer", "size_received": true}', "size_received must be a whole"),
+        (b'{"rpc": "upload.slice", "fault": "cut_request", "keep_bytes": -1}', "keep_bytes must be a whole number"),
     ],
 )
 async def test_a_fault_that_cannot_be_meant_is_refused_and_says_what_could(
@@ -212,6 +228,15 @@ async def test_changes_are_made_all_or_none(control: Control) -> None:
         ({"remove_sources": "x"}, "must be a list"),
         ({"remove_sources": ["x"]}, "no source 'x'"),
         ({"titles": {LIGHTHOUSE_ID: 1}}, "must be a text"),
+        ({"source_limits": {LIGHTHOUSE_ID: -1}}, "must be a whole number"),
+        ({"source_limits": {"x": 1}}, "no notebook 'x'"),
+        ({"add_notes": [{"notebook": LIGHTHOUSE_ID, "title": 1}]}, "title must be a text"),
+        ({"add_notes": [{"notebook": LIGHTHOUSE_ID, "kind": 3}]}, "kind must be one of [1, 2]"),
+        ({"add_notes": [{"notebook": LIGHTHOUSE_ID, "mapped_sources": "x"}]}, "must be a list of source ids"),
+        ({"add_notes": [{"notebook": LIGHTHOUSE_ID, "colour": 1}]}, "has no colour"),
+        ({"web_pages": {"https://a.example/": {"body": ""}}}, "has no body"),
+        ({"drive_files": {"1x": {"mime_type": 1}}}, "mime_type must be a text"),
+        ({"expire_uploads": False}, "expire_uploads must be true"),
         ({"titles": {"x": "T"}}, "no notebook 'x'"),
     ],
 )

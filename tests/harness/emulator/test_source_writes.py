@@ -186,8 +186,9 @@ async def test_deleting_takes_all_named_sources_or_none(page: Page) -> None:
     assert [row[1] for row in await sources(page)] == ["B"]
 
 
-async def test_commit_then_drop_makes_the_change_and_gives_no_answer(page: Page, control: Control) -> None:
-    await control.fault("izAoDd", "commit_then_drop")
+@pytest.mark.parametrize("bare", [True, False])
+async def test_commit_then_drop_makes_the_change_and_gives_no_answer(page: Page, control: Control, bare: bool) -> None:
+    await control.fault("izAoDd", "commit_then_drop", bare=bare)
     with pytest.raises(h11.RemoteProtocolError):
         await page.call("izAoDd", add(text_spec()), PATH)
     assert [row[1] for row in await sources(page)] == ["Title"]
