@@ -67,6 +67,8 @@ def trouble_of(error: GatewayError) -> Trouble:
             return Trouble.LOST  # the worker was restarted since the row was read; reading it again mends this
         case RateLimited():
             return Trouble.BUSY
+        case UpstreamRejected() if reason == "network":
+            return Trouble.LOST
         case UpstreamRejected():
             http_status = error.details.get("http_status")
             return Trouble.REFUSED if isinstance(http_status, int) and 400 <= http_status < 500 else Trouble.BUSY

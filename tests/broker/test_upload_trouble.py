@@ -43,6 +43,7 @@ PLACE = Place("5e000000-0000-4000-8000-000000000001", "slice 3", 1_048_576)
         (RateLimited(""), Trouble.BUSY),
         (UpstreamRejected("", details={"http_status": 503}), Trouble.BUSY),
         (UpstreamRejected("row status 13"), Trouble.BUSY),
+        (UpstreamRejected("The connection broke.", details={"reason": "network"}), Trouble.LOST),
         (UpstreamRejected("", details={"http_status": 400}), Trouble.REFUSED),
         (InvalidArgument("", details={"reason": "incomplete"}), Trouble.REFUSED),
         (InvalidArgument("", details={"reason": "something else"}), Trouble.FINAL),
