@@ -28,6 +28,8 @@ from tests.reliability.points import Cell, Hold, Stop, Victim
 
 REACH_WITHIN_S: Final = 30.0
 RECOVER_WITHIN_S: Final = 90.0
+PAUSE_S: Final = 0.5
+UNKNOWN_REPEATS: Final = 2
 NOTEBOOK: Final = EMPTY_PLAN_ID
 FILE_BYTES: Final = 3 * 256 * 1024 + 1000
 """Several slices and a last part that is none."""
@@ -316,13 +318,18 @@ def _ancestors(pid: int) -> list[int]:
 
 
 async def _repeat(client: McpClient, attempt: Attempt) -> dict[str, Any]:
-    """Repeat the call with the same key until it is settled or unknown; a browser that comes back takes its time."""
+    """Repeat the call with the same key until it is settled, or unknown several times in a row.
+
+    A browser that comes back takes its time, and what is unknown without it may be known with it.
+    """
+    unknown = 0
     with trio.fail_after(RECOVER_WITHIN_S):
         while True:
             envelope = await attempt.call(client)
-            if envelope["ok"] or not envelope["error"]["retryable"]:
+            if envelope["ok"] or (unknown == UNKNOWN_REPEATS and not envelope["error"]["retryable"]):
                 return envelope
-            await trio.sleep(0.2)
+            unknown += not envelope["error"]["retryable"]
+            await trio.sleep(PAUSE_S)
 
 
 @asynccontextmanager
@@ -339,6 +346,9 @@ async def open_matrix() -> AsyncGenerator[Callable[[Cell], Any]]:
                 return await run_cell(site, cell, None)
             if chain is None:
                 chain = await stack.enter_async_context(site.open_browser())
+            elif cell.victim is Victim.HOST:
+                # Hosts that die one after the other are started less and less often; a new worker starts at once.
+                await chain.reload_extension()
             return await run_cell(site, cell, chain)
 
         yield run
