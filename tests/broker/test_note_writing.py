@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import trio
 from attrs import define, field
 
 from broker.companion import RpcReply
@@ -97,3 +100,93 @@ async def test_c073_when_the_text_does_not_arrive_the_repeat_finishes_the_same_n
         assert result["note_id"] == error["details"]["note_id"]
         assert notes(bench) == [("Tides", "High water at *six*.")]
         assert sent(bench, "CYK0Xb") == 1
+
+
+async def test_c028_two_identical_calls_at_once_make_one_note(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID) as bench, trio.open_nursery() as nursery:
+        await select(bench)
+        results: list[dict[str, object]] = []
+
+        async def create() -> None:
+            results.append(await bench.result("create_note", NOTE))
+
+        for _ in range(2):
+            nursery.start_soon(create)
+    assert results[0]["note_id"] == results[1]["note_id"]
+    assert len(notes(bench)) == 1
+
+
+async def test_c073_a_lost_answer_to_the_first_request_is_found_by_looking(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        await select(bench)
+        lose(bench, after={"CYK0Xb": [CompanionOffline("The connection was reset.")]})
+        result = await bench.result("create_note", NOTE)
+        assert result["status"] == "created"
+        assert notes(bench) == [("Tides", "High water at *six*.")]
+        assert sent(bench, "CYK0Xb") == 1
+
+
+async def test_a_lost_answer_to_the_second_request_is_found_by_looking(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        await select(bench)
+        lose(bench, after={"cYAfTb": [CompanionOffline("The connection was reset.")]})
+        assert (await bench.result("create_note", NOTE))["status"] == "created"
+        assert sent(bench, "cYAfTb") == 1
+
+
+async def test_a_half_made_note_that_the_person_edited_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.note_writing.LOOK_BACK_S", 0.05)
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        await select(bench)
+        lose(bench, before={"cYAfTb": [CompanionOffline("The connection was reset.")]})
+        await bench.error("create_note", NOTE)
+        (note,) = bench.browser.state.notebook_for(EMPTY_PLAN_ID, bench.browser.account).notes
+        note.text = "My own words."
+        error = await bench.error("create_note", NOTE)
+        assert error["code"] == "MUTATION_UNKNOWN"
+        assert "changed or deleted" in error["message"]
+        assert notes(bench) == [("New Note", "My own words.")]
+
+
+async def test_c025_a_lost_creation_is_never_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.proving.LOOK_BACK_S", 0.05)
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        await select(bench)
+        lose(bench, before={"CYK0Xb": [CompanionOffline("The connection was reset.")]})
+        for _ in range(3):
+            assert (await bench.error("create_note", NOTE))["code"] == "MUTATION_UNKNOWN"
+        assert sent(bench, "CYK0Xb") == 0
+        assert notes(bench) == []
+
+
+async def test_same_key_for_another_note_is_refused(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID) as bench:
+        await select(bench)
+        await bench.result("create_note", NOTE)
+        error = await bench.error("create_note", {**NOTE, "title": "Ebb"})
+        assert error["code"] == "INVALID_ARGUMENT"
+        assert "idempotency_key" in error["message"]
+        assert len(notes(bench)) == 1
+
+
+async def test_nothing_is_written_before_a_notebook_is_selected(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID) as bench:
+        assert (await bench.error("create_note", NOTE))["code"] == "SESSION_UNLOCKED"
+        assert not (bench.home / "journal.sqlite").exists()
+
+
+async def test_c024_a_journal_of_a_newer_build_refuses_writes_and_leaves_reading(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID) as bench:
+        with closing(sqlite3.connect(bench.home / "journal.sqlite")) as newer:
+            newer.execute("CREATE TABLE mutations (id INTEGER, unheard_of TEXT)")
+            newer.execute("PRAGMA user_version = 99")
+        before = (bench.home / "journal.sqlite").read_bytes()
+        await select(bench)
+        assert (await bench.result("list_notebooks", {}))["total_count"] == 1
+        error = await bench.error("create_note", NOTE)
+        assert error["code"] == "VERSION_SKEW"
+        assert "99" in error["message"]
+        assert sent(bench, "CYK0Xb") == 0
+        assert (bench.home / "journal.sqlite").read_bytes() == before
