@@ -24,7 +24,7 @@ $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
 	@"$(BIN)/python" -m compileall -q notebook_gateway broker cdp native_host onboarding harness
 	@touch $@
 
-$(SETUP_DEV): $(SETUP) package.json package-lock.json
+$(SETUP_DEV): $(SETUP) package.json package-lock.json scripts/ensure-strace.sh
 	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@sh scripts/ensure-node.sh
 	@sh scripts/ensure-strace.sh
