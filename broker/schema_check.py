@@ -208,7 +208,8 @@ def _size(limit: object, kind: type, text: str, is_kept: Callable[[Any, Any], bo
 
 
 def _pattern(pattern: object, schema: Schema) -> Check:
-    search = re.compile(cast("str", pattern)).search
+    # In JSON Schema `$` is the very end; in Python it also stands before a line feed there. Ours escape no `$`.
+    search = re.compile(cast("str", pattern).replace("$", r"\Z")).search
     wish = schema.get("description", f"a text like {pattern}")
 
     def check(value: object) -> Violation | None:

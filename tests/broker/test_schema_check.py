@@ -33,6 +33,7 @@ CHECK = compile_schema(SCHEMA)
         ({"name": None}, "name must be a string, not null"),
         ({"name": ""}, "name has the wrong number of characters: at least 1, not 0"),
         ({"name": "x"}, "name has the wrong form: a text like ^[a-c]*$"),
+        ({"name": "a\n"}, "name has the wrong form: a text like ^[a-c]*$"),
         ({"name": "a", "size": True}, "size must be a whole number, not true"),
         ({"name": "a", "size": 1.5}, "size must be a whole number, not a number"),
         ({"name": "a", "size": 11}, "size must be at most 10"),
