@@ -13,8 +13,10 @@ from broker.catalog import AnyTool
 from broker.errors import ErrorCode, failure_envelope
 from broker.errors import InvalidArgument as SomeError
 from broker.mcp_server import INSTRUCTIONS
+from broker.published_mutation import IDEMPOTENCY_KEY_SCHEMA, RUNNING_FACTS
 from broker.schema_check import compile_schema
 from broker.tools import TOOLS
+from tests.broker.gemini_schema import argument_paths, sanitised, walked
 from tests.shared import case_input
 
 RULES: dict[str, Any] = json.loads(case_input("C-013-schema-lint.json").read_text())
@@ -60,6 +62,39 @@ def test_c013_the_input_schema_breaks_no_rule(tool: AnyTool):
         assert all(isinstance(value, str) for value in node.get("enum", []))
         if "default" in node:
             assert compile_schema(node)(node["default"]) is None
+
+
+@PUBLISHED
+@pytest.mark.parametrize("clean", [sanitised, walked])
+def test_c013_no_argument_loses_its_name_type_or_meaning_in_a_gemini_style_client(tool: AnyTool, clean: Any):
+    cleaned = clean(tool.input_schema)
+    assert argument_paths(cleaned) == argument_paths(tool.input_schema)
+    assert cleaned.get("required") == tool.input_schema.get("required")
+
+
+def test_the_sources_type_and_title_stay_arguments_in_a_gemini_style_client():
+    """The design keeps these names, which are also words of schemas."""
+    schema = next(tool.input_schema for tool in TOOLS if tool.name == "add_source")
+    for cleaned in (sanitised(schema), walked(schema)):
+        source = cleaned["properties"]["source"]
+        assert source["type"] == "object"
+        assert source["properties"]["type"]["enum"] == ["text", "url", "drive", "file"]
+        assert source["properties"]["title"]["type"] == "string"
+        assert source["required"] == ["type"]
+
+
+@PUBLISHED
+def test_writing_tools_take_a_key_and_reading_ones_need_none(tool: AnyTool):
+    writes = {"add_source", "create_note", "delete_note"}
+    assert ("idempotency_key" in tool.input_schema.get("required", [])) is (tool.name in writes)
+    assert tool.hints.read_only is (tool.name not in writes | {"select_notebook"})
+    if tool.name in writes:
+        assert tool.hints.idempotent
+        assert tool.input_schema["properties"]["idempotency_key"] is IDEMPOTENCY_KEY_SCHEMA
+        facts = tool.result_schema["properties"]
+        assert facts.keys() >= RUNNING_FACTS.keys()
+        assert "running" in facts["status"]["enum"]
+        assert "MUTATION_UNKNOWN" in tool.description
 
 
 @PUBLISHED

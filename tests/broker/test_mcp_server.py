@@ -79,6 +79,9 @@ async def test_c012_results_and_failures_conform_to_the_published_schema(tmp_pat
             ("list_sources", {"page_size": 2}),
             ("list_sources", {"unknown": True}),
             ("query_notebook", {"question": DEMO_QUESTION, "request_key": "k"}),
+            ("list_notes", {}),
+            ("create_note", {"title": "t", "content": "c", "idempotency_key": "k"}),
+            ("delete_note", {"note_id": LIGHTHOUSE_ID, "idempotency_key": "k"}),
         ]
         outcomes: list[bool] = []
         for tool, arguments in calls:
@@ -90,7 +93,7 @@ async def test_c012_results_and_failures_conform_to_the_published_schema(tmp_pat
             assert result["_meta"]["mcp_correlation_id"] == envelope["_meta"]["mcp_correlation_id"]
             assert result["_meta"]["traceparent"] == envelope["_meta"]["traceparent"]
             outcomes.append(envelope["ok"])
-        assert outcomes == [False, True, True, True, True, False, True]
+        assert outcomes == [False, True, True, True, True, False, True, True, True, False]
         bench.browser.error = CompanionOffline("no browser")
         envelope = (await client.call("list_sources", {}, _meta=meta))["result"]["structuredContent"]
         jsonschema.validate(envelope, schemas["list_sources"], cls=jsonschema.Draft202012Validator)
@@ -103,6 +106,37 @@ async def test_c015_the_reserved_meta_and_missing_arguments_are_accepted(tmp_pat
         assert (await client.call("list_notebooks"))["result"]["isError"] is False
         with_token = await client.call("list_notebooks", {"page_size": 5}, _meta={"progressToken": "t1"})
         assert with_token["result"]["isError"] is False
+
+
+C015: list[dict[str, Any]] = json.loads(case_input("C-015-arguments.json").read_text())
+
+
+@pytest.mark.parametrize("call", C015, ids=lambda call: f"{call['name']}-{call['expect']}")
+async def test_c015_the_calls_of_the_case_are_judged_as_it_says(tmp_path: Path, call: dict[str, Any]):
+    async with open_client(tmp_path) as (client, bench):
+        await client.initialize()
+        await client.call("select_notebook", {"notebook_id": LIGHTHOUSE_ID})
+        before = len(bench.browser.calls)
+        params = {key: value for key, value in call.items() if key != "expect"}
+        envelope = (await client.request("tools/call", params))["result"]["structuredContent"]
+        assert envelope["ok"] is (call["expect"] == "ok")
+        if call["expect"] == "bad":
+            assert envelope["error"]["code"] == "INVALID_ARGUMENT"
+            wrong = ("content", "mimeType", "confirm", "notebook_id", "_meta")
+            assert any(name in envelope["error"]["message"] for name in wrong)
+            assert len(bench.browser.calls) == before
+
+
+async def test_c014_an_object_given_as_json_text_is_refused_and_named(tmp_path: Path):
+    async with open_client(tmp_path) as (client, bench):
+        await client.initialize()
+        await client.call("select_notebook", {"notebook_id": LIGHTHOUSE_ID})
+        before = len(bench.browser.calls)
+        arguments = {"idempotency_key": "k", "source": '{"type":"text","title":"t","content":"c"}'}
+        envelope = (await client.call("add_source", arguments))["result"]["structuredContent"]
+        assert envelope["error"]["code"] == "INVALID_ARGUMENT"
+        assert "source must be an object" in envelope["error"]["message"]
+        assert len(bench.browser.calls) == before
 
 
 async def test_a_callers_trace_is_continued(tmp_path: Path):
