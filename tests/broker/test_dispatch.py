@@ -13,10 +13,11 @@ from attrs import frozen
 from trio.testing import MockClock
 
 from broker.catalog import Hints, Tool
+from broker.confirmation import AnswerNeeded
 from broker.dispatch import HOPS_META_KEY, MAX_CALLS_AT_ONCE, CallOutcome, CallRequest, Dispatcher, UnknownTool
 from broker.errors import NotFound
 from broker.schemas import closed_object, list_of, text
-from broker.session import Session, ToolCall
+from broker.session import Answer, Session, ToolCall
 
 Handler = Callable[[Any, ToolCall], Awaitable[dict[str, object]]]
 
@@ -177,6 +178,33 @@ async def test_no_call_is_silent_beyond_its_deadline(autojump_clock: MockClock):
     error = error_of(await call(hangs))
     assert error["code"] == "TIMEOUT"
     assert trio.current_time() - started_at == 10.0
+
+
+async def test_a_question_to_the_person_reaches_them_and_its_answer_the_handler():
+    asked: list[str] = []
+
+    async def accept(question: str) -> Answer:
+        await trio.lowlevel.checkpoint()
+        asked.append(question)
+        return "accepted"
+
+    async def asks(arguments: Arguments, call: ToolCall) -> dict[str, object]:
+        return {"said": await call.confirm("Really?")}
+
+    dispatcher = Dispatcher([tool_of(asks)], lambda: cast("Session", None))
+    outcome = await dispatcher.dispatch(CallRequest("probe", {}, "1", _say, confirm=accept))
+    assert outcome.envelope["result"] == {"said": "accepted"}
+    assert asked == ["Really?"]
+    assert (await call(asks)).envelope["result"] == {"said": "cannot_ask"}
+
+
+async def test_a_question_that_travels_in_the_result_is_no_failure():
+    async def asks(arguments: Arguments, call: ToolCall) -> dict[str, object]:
+        await trio.lowlevel.checkpoint()
+        raise AnswerNeeded("Really?")
+
+    with pytest.raises(AnswerNeeded):
+        await call(asks)
 
 
 async def test_a_cancelled_call_is_cancelled():
