@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 
-from bench import brokers, decode, frames, list_sources, relay_client, serve_start
+from bench import brokers, decode, frames, journal, list_sources, relay_client, serve_start
 from cdp.finder import find_browser
 
 
@@ -21,6 +21,7 @@ def main() -> None:
         "Large answers through host and link": lambda: frames.table(frames.run()),
         "Decoding recorded bodies": lambda: decode.table(decode.run()),
         "Eight brokers on one companion": lambda: brokers.table(brokers.run()),
+        "The journal, per write": lambda: journal.table(journal.run()),
     }
     wanted = sys.argv[1:]
     for title, make in sections.items():
