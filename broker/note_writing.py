@@ -18,8 +18,9 @@ from broker.journal_rows import CREATE_FINGERPRINT, Request, fingerprint, payloa
 from broker.journal_states import State
 from broker.mutations import Mutation, Result, StillRunning
 from broker.notes import Note, Notes
-from broker.proving import LOOK_BACK_S, LOOK_BACKOFF, create_once, raise_if_without_effect
+from broker.proving import LOOK_BACK_S, LOOK_BACKOFF, create_once, doubles_of, raise_if_without_effect
 from broker.published import shown_title
+from broker.published_mutation import with_doubles
 from broker.session import Session, ToolCall
 from broker.upstream import Upstream
 
@@ -91,7 +92,7 @@ async def _create(upstream: Upstream, title: str, content: str, ctx: CallContext
     )
     mutation.show(stage="fill")
     await _fill(upstream, note_id, title, content, ctx, mutation)
-    return {"status": "created", "note_id": note_id, "title": title}
+    return with_doubles({"status": "created", "note_id": note_id, "title": title}, doubles_of(mutation, "create"))
 
 
 async def _fill(

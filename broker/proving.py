@@ -7,13 +7,14 @@ for ours (C-075). Absence proves nothing, because a write may land late.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import trio
 
 from broker.backoff import Backoff
 from broker.errors import GatewayError, MutationUnknown
 from broker.journal_faults import ClaimTaken
+from broker.journal_rows import Json
 from broker.journal_states import State
 from broker.mutations import Mutation, Refused
 
@@ -47,19 +48,48 @@ async def create_once(
     if done is not None and done.state is State.CONFIRMED:
         return done.remote_id
     async with mutation.turn_to_create(kind):
+        doubles: list[str] = []
         if done is None:
             before = sorted(await read_list())
             await mutation.mark_sent(step, {"before": before})
             try:
                 remote_id = await send()
+                doubles = await _doubles(mutation, read_list, before, remote_id, could_be_ours)
             except GatewayError as error:
                 await raise_if_without_effect(mutation, step, error)
                 remote_id = await _look_back(mutation, step, read_list, could_be_ours, str(error.message))
         else:
             cause = "an earlier call was cut short after its request was sent"
             remote_id = await _look_back(mutation, step, read_list, could_be_ours, cause)
-        await _claim(mutation, step, remote_id)
+        await _claim(mutation, step, remote_id, doubles)
     return remote_id
+
+
+def doubles_of(mutation: Mutation, step: str) -> list[str]:
+    """Return the ids that may be doubles of what `step` created; they are told, and never touched."""
+    record = mutation.maybe_step(step)
+    return [] if record is None else [str(each) for each in cast("list[object]", record.facts.get("doubles") or [])]
+
+
+async def _doubles(
+    mutation: Mutation,
+    read_list: ReadList[Item],
+    before: list[str],
+    remote_id: str,
+    could_be_ours: Callable[[Item], bool],
+) -> list[str]:
+    """Look whether the request arrived twice although it was sent once (ADR-044).
+
+    A browser repeats a request by itself when the connection it had reused ends without a byte; the answer is then that
+    of the second. Best effort: the write is proven by its answer in any case.
+    """
+    try:
+        items = await read_list()
+    except GatewayError:
+        return []
+    new = [key for key, item in items.items() if key not in before and key != remote_id and could_be_ours(item)]
+    taken = await mutation.journal.claimed_among(mutation.record.account, new)
+    return [key for key in new if key not in taken]
 
 
 async def raise_if_without_effect(mutation: Mutation, step: str, error: GatewayError) -> None:
@@ -76,9 +106,10 @@ async def raise_if_without_effect(mutation: Mutation, step: str, error: GatewayE
         raise Refused(error) from error
 
 
-async def _claim(mutation: Mutation, step: str, remote_id: str) -> None:
+async def _claim(mutation: Mutation, step: str, remote_id: str, doubles: list[str]) -> None:
+    facts: Json = {"remote_id": remote_id, "doubles": doubles} if doubles else {"remote_id": remote_id}
     try:
-        await mutation.prove_step(step, {"remote_id": remote_id}, claim=remote_id)
+        await mutation.prove_step(step, facts, claim=remote_id)
     except ClaimTaken as error:
         raise MutationUnknown(
             f"{mutation.record.tool}: what was found belongs to another write of this journal.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.schemas import JsonSchema, flag, text, whole_number
+from broker.schemas import JsonSchema, flag, list_of, text, whole_number
 
 RETRY_AFTER_S: Final = 2
 MAX_KEY_CHARS: Final = 200
@@ -20,6 +20,16 @@ RUNNING_FACTS: Final[dict[str, JsonSchema]] = {
     "stage": text("What the write is doing, when status is running."),
     "retry_after_s": whole_number("When status is running: make the same call again after this time.", minimum=1),
 }
+
+DOUBLES_SCHEMA: Final = list_of(
+    text(),
+    "Ids of things like it that appeared beside it: the browser may have sent the one request twice. Tell the person.",
+)
+
+
+def with_doubles(facts: dict[str, object], doubles: list[str]) -> dict[str, object]:
+    """Return a result's facts with the possible doubles, if there are any."""
+    return {**facts, "possible_duplicates": doubles} if doubles else facts
 
 
 def with_retry(facts: dict[str, object]) -> dict[str, object]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
@@ -19,8 +18,9 @@ from broker.journal_rows import Json, Request, fingerprint, payload_hash
 from broker.journal_states import State
 from broker.mutations import Mutation, Refused, Result, StillRunning
 from broker.notebooks import Source
-from broker.proving import create_once
+from broker.proving import create_once, doubles_of
 from broker.published import source_row
+from broker.published_mutation import with_doubles
 from broker.requests import DriveSpec, SourceSpec, TextSpec, WebSpec, YouTubeSpec
 from broker.session import Session, ToolCall
 
@@ -106,7 +106,8 @@ async def _add(session: Session, spec: SourceSpec, ctx: CallContext, mutation: M
 
     read_list = partial(_sources, session, notebook_id, ctx)
     source_id = await create_once(mutation, "add", "source", read_list, send, _recogniser(spec))
-    return _added(source_id, added[0] if added else await _maybe_source(session, notebook_id, source_id, ctx))
+    source = added[0] if added else await _maybe_source(session, notebook_id, source_id, ctx)
+    return with_doubles(_added(source_id, source), doubles_of(mutation, "add"))
 
 
 async def _sources(session: Session, notebook_id: str, ctx: CallContext) -> dict[str, Source]:
@@ -224,9 +225,5 @@ async def _add_file(session: Session, spec: FileSpec, ctx: CallContext, mutation
         if mutation.maybe_step(UPLOAD) is None:
             await record.finalizing()
         await mutation.prove_step(UPLOAD, {"remote_id": source_id})
-    return _added(source_id, await _maybe_source(session, notebook_id, source_id, ctx))
-
-
-def file_title(title: str | None, name: str) -> str:
-    """Return the title a file gets: the given one, else its own name (C-085)."""
-    return title if title else PurePath(name).name
+    source = await _maybe_source(session, notebook_id, source_id, ctx)
+    return with_doubles(_added(source_id, source), doubles_of(mutation, "register"))

@@ -10,7 +10,7 @@ from attrs import frozen
 from broker.catalog import Hints, Tool
 from broker.errors import GatewayError, InvalidArgument, NotFound
 from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, SOURCE_SCHEMA
-from broker.published_mutation import IDEMPOTENCY_KEY_SCHEMA, RUNNING_FACTS, with_retry
+from broker.published_mutation import DOUBLES_SCHEMA, IDEMPOTENCY_KEY_SCHEMA, RUNNING_FACTS, with_retry
 from broker.schemas import closed_object, flag, number, text, whole_number
 from broker.session import ToolCall
 
@@ -105,6 +105,7 @@ RESULT_SCHEMA = closed_object(
         "waited_s": number("How long it was waited for."),
         "bytes_sent": whole_number(minimum=0),
         "size_bytes": whole_number(minimum=0),
+        "possible_duplicates": DOUBLES_SCHEMA,
         **RUNNING_FACTS,
         "content_note": CONTENT_NOTE_SCHEMA,
     },

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from broker.catalog import Hints, Tool
 from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA
-from broker.published_mutation import IDEMPOTENCY_KEY_SCHEMA, RUNNING_FACTS, with_retry
+from broker.published_mutation import DOUBLES_SCHEMA, IDEMPOTENCY_KEY_SCHEMA, RUNNING_FACTS, with_retry
 from broker.schemas import closed_object, text
 from broker.session import ToolCall
 
@@ -40,6 +40,7 @@ RESULT_SCHEMA = closed_object(
         "notebook_id": text(),
         "note_id": text("Unless status is running."),
         "title": text(),
+        "possible_duplicates": DOUBLES_SCHEMA,
         **RUNNING_FACTS,
         "content_note": CONTENT_NOTE_SCHEMA,
     },

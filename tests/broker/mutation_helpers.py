@@ -17,7 +17,7 @@ from broker.journal import Journal
 from broker.journal_rows import Json, Request, fingerprint, payload_hash
 from broker.journal_store import JournalStore
 from broker.mutations import Mutation, Mutations, Result
-from broker.proving import create_once
+from broker.proving import create_once, doubles_of
 
 Answer = TypeVar("Answer")
 NOTEBOOK = "1a2b3c4d-0001-4a00-8b00-00000000000a"
@@ -48,6 +48,8 @@ class Fate(Enum):
     NEVER_STARTED = auto()
     """There was nothing to start it in."""
     COMMITTED_ANSWER_LOST = auto()
+    TWICE = auto()
+    """The browser sent it twice; the answer is that of the second."""
     LOST = auto()
     LATE = auto()
     """The answer is lost, and the thing appears after a minute."""
@@ -92,6 +94,9 @@ class Notebook:
                 raise AccountMismatch("Another account.", started=False)
             case Fate.NEVER_STARTED:
                 raise TabDiscarded("The tab was gone.", started=False)
+            case Fate.TWICE:
+                self._add(name)
+                return self._add(name)
             case Fate.COMMITTED_ANSWER_LOST:
                 self._add(name)
             case Fate.LATE:
@@ -130,7 +135,8 @@ class Writer:
                 lambda: self.notebook.create(name),
                 lambda seen: seen == name,
             )
-            return {"made": made}
+            doubles = doubles_of(mutation, "create")
+            return {"made": made, "doubles": doubles} if doubles else {"made": made}
 
         outcome = await self.mutations.carry_out(request(key, name=name), write, self.say)
         assert isinstance(outcome, dict), outcome

@@ -99,3 +99,14 @@ async def test_creates_in_one_notebook_take_turns(tmp_path: Path, autojump_clock
                 nursery.start_soon(writer.create, f"key {number}")
         assert trio.current_time() - began >= 5
     assert len(notebook.things) == 5
+
+
+async def test_a_request_that_arrived_twice_is_told_and_the_double_left_alone(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """ADR-044: a browser repeats a request by itself when the connection it reused ends without a byte."""
+    notebook = Notebook(things={"old": "n"}, fates=[Fate.TWICE])
+    async with open_writer(tmp_path, notebook) as writer:
+        assert await writer.create() == {"made": "id-3", "doubles": ["id-2"], "replayed": False}
+        assert await writer.create() == {"made": "id-3", "doubles": ["id-2"], "replayed": True}
+    assert notebook.things.keys() == {"old", "id-2", "id-3"}
