@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 
-from broker.session_lock import TRANSITIONS
+import pytest
+
+from broker import journal_states, session_lock
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -27,15 +32,31 @@ def test_every_module_and_folder_named_on_the_page_exists() -> None:
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
-def test_lock_table_on_the_page_is_the_table_in_the_code() -> None:
-    """ADR-011: the table is the rule; the page only shows it."""
-    shown = {(row["state"], row["event"], row["next"]) for row in STATE_ROW.finditer(PAGE)}
-    in_code = {
+@pytest.mark.parametrize(
+    ("heading", "in_code"),
+    [("The session lock", session_lock.TRANSITIONS), ("Life of a write", journal_states.TRANSITIONS)],
+)
+def test_a_state_table_on_the_page_is_the_table_in_the_code(
+    heading: str, in_code: Mapping[Enum, Mapping[Enum, Enum]]
+) -> None:
+    """ADR-011, ADR-005: the table is the rule; the page only shows it."""
+    (section,) = (part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE) if part.startswith(heading))
+    rows = STATE_ROW.findall(section)
+    of_code = {
         (state.name, event.name, following.name)
-        for state, events in TRANSITIONS.items()
+        for state, events in in_code.items()
         for event, following in events.items()
     }
-    assert shown == in_code
+    assert set(rows) == of_code
+    assert len(rows) == len(of_code)
+
+
+def test_the_pages_files_are_named_in_the_order_in_which_they_run() -> None:
+    manifest = json.loads((ROOT / "extension" / "manifest.json").read_text(encoding="utf-8"))
+    (in_main_world,) = (each["js"] for each in manifest["content_scripts"] if each.get("world") == "MAIN")
+    _, _, reading_order = PAGE.partition("the order in which they run")
+    named = re.findall(r"`(?:extension/)?(page-[a-z-]+\.js)`", reading_order)
+    assert named == in_main_world
 
 
 def test_import_direction_on_the_page_names_every_package() -> None:
