@@ -279,7 +279,9 @@ async def kill(victim: Victim, client: McpClient, chain: Chain) -> None:
             (pid, *_) = [pid for socket in companion_sockets(chain.home) if (pid := companion_pid(socket.name))]
             os.kill(pid, signal.SIGKILL)
         case Victim.RENDERER:
-            for pid in page_renderers(chain.launched.pid):
+            pids = page_renderers(chain.launched.pid)
+            assert pids, "the browser has no page"
+            for pid in pids:
                 os.kill(pid, signal.SIGKILL)
         case Victim.BROWSER:
             os.kill(chain.launched.pid, signal.SIGKILL)
@@ -294,7 +296,8 @@ def page_renderers(browser_pid: int) -> list[int]:
         if not folder.name.isdigit():
             continue
         try:
-            command = (folder / "cmdline").read_bytes().split(b"\0")
+            # Processes that the zygote forked have blanks where others have zeros.
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").split()
             parents = _ancestors(int(folder.name))
         except (FileNotFoundError, ProcessLookupError):
             continue
