@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 
 from broker.config import KNOWN_KEYS
-from broker.errors import ERROR_CLASSES, ErrorCode
+from broker.errors import ERROR_CLASSES, CompanionOffline, ErrorCode
+from broker.tools import TOOLS
+from broker.upload_trouble import Place, stopped
 from harness.emulator.faults import KINDS
 from notebook_gateway.cli import cli
 
@@ -36,6 +38,12 @@ def test_every_command_stands_in_the_readme() -> None:
                 assert re.search(rf"notebook-gateway {name} [\w\\|]*\b{sub}\b", readme), f"{name} {sub}"
 
 
+def test_every_tool_stands_in_the_readme() -> None:
+    readme = text_of("README.md")
+    for tool in TOOLS:
+        assert f"`{tool.name}`" in readme, tool.name
+
+
 def test_every_configuration_key_is_explained() -> None:
     page = text_of("docs/configuration.md")
     for key in KNOWN_KEYS:
@@ -52,6 +60,15 @@ def test_every_error_code_is_explained_as_the_code_has_it() -> None:
         _, _, retryable, next_step = rows[str(code)]
         assert retryable == ("yes" if error_class.retryable else "no"), code
         assert next_step == (error_class.hint or "–"), code
+
+
+def test_the_details_of_an_unknown_write_are_those_of_the_code() -> None:
+    _, _, section = text_of("docs/errors.md").partition("### `MUTATION_UNKNOWN`")
+    explained = set(re.findall(r"^\| `(\w+)` \|", section, re.M))
+    upload = stopped(Place("a source", "start", 0), CompanionOffline("no browser"))
+    assert explained >= upload.details.keys()
+    code = "".join(text_of(f"broker/{name}.py") for name in ("proving", "note_writing", "mutations", "upload_trouble"))
+    assert {name for name in explained if f'"{name}": ' not in code} == set()
 
 
 def test_every_fault_of_the_harness_is_listed() -> None:
