@@ -54,8 +54,12 @@ from broker.upload_trouble import (
 )
 from native_host.protocol import FRAGMENT_BYTES
 
-SLICE_BYTES: Final = FRAGMENT_BYTES
-"""What one call carries. The page gathers slices until they fill the service's own granularity (C-082)."""
+ENVELOPE_BYTES: Final = 2048
+"""More than a frame holds beside its slice: ids, a handle, an offset, an e-mail address, a trace."""
+SLICE_BYTES: Final = (FRAGMENT_BYTES - ENVELOPE_BYTES) // 4 * 3
+"""What one call carries: as much as fits, in base64, into one message to Chrome. A larger one would travel as
+fragments, whose second base64 costs the worker three times the processor time per byte (docs/performance.md). The page
+gathers slices until they fill the service's own granularity (C-082)."""
 LONGEST_ASKED_WAIT_S: Final = 120.0
 """The service may ask for such a pause; for a longer one the upload stops, and a repeat of the call resumes it."""
 NEW_STARTS: Final = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -21,6 +22,7 @@ from broker.errors import (
     UpstreamRejected,
     UpstreamSchemaDrift,
 )
+from broker.relay_frames import encode_call
 from broker.upload_messages import (
     Command,
     Done,
@@ -41,6 +43,7 @@ from broker.upload_messages import (
 )
 from broker.upload_steps import NEW_STARTS, REACTIONS, SLICE_BYTES, Phase, Target, UploadSteps
 from broker.upload_trouble import TRIES, Trouble
+from native_host.fragments import needs_fragments
 from tests.shared import case_input
 
 SOURCE = "5e000000-0000-4000-8000-000000000001"
@@ -100,12 +103,32 @@ def ended(command: Command, stage: str, received: int, *, definite: bool = False
 
 def test_the_straight_way_looks_starts_sends_all_slices_in_order_and_finishes_once():
     steps = UploadSteps(FRESH)
-    last = SendSlice(9 * SLICE_BYTES, SIZE - 9 * SLICE_BYTES)
+    whole = SIZE // SLICE_BYTES
+    last = SendSlice(whole * SLICE_BYTES, SIZE - whole * SLICE_BYTES)
     # The page keeps the end of the file back for the finalisation, so it has more than the service.
-    play(steps, LookAtRow(), RowSeen("preparing"), Start(), Started(), *sent_slices(9), last)
-    assert play(steps, Taken(SIZE, 9 * SLICE_BYTES), Finish(), Told("final", SIZE)) == Done()
+    play(steps, LookAtRow(), RowSeen("preparing"), Start(), Started(), *sent_slices(whole), last)
+    assert play(steps, Taken(SIZE, whole * SLICE_BYTES), Finish(), Told("final", SIZE)) == Done()
     assert steps.phase is Phase.ENDED
     assert steps.stage == "finalize"
+
+
+def test_the_longest_slice_travels_to_chrome_in_one_message():
+    longest_number = 2**53 - 1
+    params: dict[str, object] = {
+        "upload": "up-" + "f" * 32,
+        "offset": longest_number,
+        "data": base64.b64encode(bytes(SLICE_BYTES)).decode(),
+    }
+    frame = encode_call(
+        longest_number,
+        "upload.slice",
+        params,
+        notebook=SOURCE,
+        account="a" * 64 + "@" + "b" * 255,  # the longest that mail knows
+        not_after_ms=longest_number,
+        traceparent="00-" + "1" * 32 + "-" + "2" * 16 + "-01",
+    )
+    assert not needs_fragments(frame + b'"conn":,' + str(longest_number).encode())
 
 
 def test_an_empty_rest_is_finished_without_a_slice():
@@ -255,8 +278,8 @@ def test_a_finalisation_that_provably_never_left_does_not_forbid_a_new_start():
 def test_a_page_that_lacks_a_part_at_the_finalisation_is_settled_by_the_service():
     incomplete = InvalidArgument("Not all there.", details={"reason": "incomplete"}, started=False)
     steps = finishing()
-    command = play(steps, Failed(incomplete), Pause(Query(), 1), Told("active", 9 * SLICE_BYTES))
-    assert command == SendSlice(9 * SLICE_BYTES, SIZE - 9 * SLICE_BYTES)
+    command = play(steps, Failed(incomplete), Pause(Query(), 1), Told("active", SIZE - SLICE_BYTES))
+    assert command == SendSlice(SIZE - SLICE_BYTES, SLICE_BYTES)
     assert not steps.finalize_sent
 
 

@@ -13,7 +13,7 @@ from broker.errors import (
     MutationUnknown,
 )
 from broker.notebooks import Source
-from tests.broker.upload_bench import FIVE_MB, Bench, Cancelled, where
+from tests.broker.upload_bench import FINISH, FIVE_MB, SLICE, Bench, Cancelled, where
 from tests.broker.upload_helpers import (
     SOURCE_ID,
     Break,
@@ -26,7 +26,7 @@ from tests.broker.upload_helpers import (
 
 BREAKS = st.lists(st.one_of(st.none(), st.sampled_from(Break)), max_size=8)
 PLANS = st.fixed_dictionaries(dict.fromkeys(("start", "slice", "query", "finish"), BREAKS))
-SIZES = st.sampled_from([1, 524_288, 600_000, 1_048_576, 1_300_001])
+SIZES = st.sampled_from([1, SLICE, 600_000, 2 * SLICE, 1_300_001])
 GRANULARITIES = st.sampled_from([1, 100_000, 262_144, 524_288, 2_097_152])
 
 
@@ -49,7 +49,7 @@ def test_whatever_breaks_the_service_finalises_the_file_once_or_the_run_says_whe
         bench = Bench(MemoryFile(content), BreakingCompanion(Service(granularity)))
         bench.companion.breaks_of = {op: list(breaks) for op, breaks in plan.items()}
         outcome = await how_it_ends(bench)
-        for _ in range(7):  # repeats of the call
+        for _ in range(sum(map(len, plan.values()))):  # repeats of the call, each of which meets a break or none
             if outcome is None:
                 break
             if isinstance(outcome, GatewayError):
@@ -69,15 +69,15 @@ def test_whatever_breaks_the_service_finalises_the_file_once_or_the_run_says_whe
 
 
 @pytest.mark.parametrize("kind", [Break.CANCEL_BEFORE, Break.CANCEL_AFTER])
-@pytest.mark.parametrize("number", range(13))
+@pytest.mark.parametrize("number", range(FINISH + 2))
 async def test_a_cancelled_run_leaves_nothing_and_the_next_one_finishes(
     kind: Break, number: int, autojump_clock: MockClock
 ):
-    """Thirteen calls: a start, ten slices, the finalisation; the last number lets the run go through."""
+    """At every call up to the finalisation; the last number lets the run go through."""
     bench = Bench(MemoryFile(FIVE_MB))
     bench.companion.breaks = [*[None] * number, kind]
     tasks = trio.lowlevel.current_statistics().tasks_living
-    if number < 12:
+    if number <= FINISH:
         with pytest.raises(Cancelled):
             await bench.run()
     assert trio.lowlevel.current_statistics().tasks_living == tasks

@@ -13,6 +13,7 @@ from broker.errors import (
 )
 from broker.notebooks import Source
 from broker.sent_content import FileBytes
+from broker.upload_steps import SLICE_BYTES
 from broker.uploading import UploadJob, upload_file
 from tests.broker.upload_helpers import (
     NOTEBOOK_ID,
@@ -25,7 +26,16 @@ from tests.broker.upload_helpers import (
 )
 
 FIVE_MB = some_content(5_000_000)
-SLICE = 512 * 1024
+SLICE = SLICE_BYTES
+USUAL_STEP = Service().granularity_bytes
+SLICES = -(-len(FIVE_MB) // SLICE)
+FINISH = 1 + SLICES
+"""Number of the finalisation among the calls of a run that nothing breaks: a start, all slices, and it."""
+
+
+def received_after(slices: int) -> int:
+    """Return how much the service has when the page has so many slices: whole steps of its granularity."""
+    return slices * SLICE // USUAL_STEP * USUAL_STEP
 
 
 class LongestWaits(Random):
