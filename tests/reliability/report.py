@@ -1,49 +1,80 @@
-"""The table of `docs/reliability.md`, written by the matrix itself."""
+"""What the matrix found, kept line by line, and the table of `docs/reliability.md` made from it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.reliability.cells import Verdict
-from tests.reliability.points import Victim
+import attrs
+from attrs import frozen
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
-BEGIN: Final = "<!-- matrix: written by `make kill-matrix` -->"
+from tests.reliability.cells import Verdict
+from tests.reliability.points import WRITES, Cell, Victim
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+RESULTS: Final = ROOT / ".kill-matrix.jsonl"
+PAGE: Final = ROOT / "docs" / "reliability.md"
+BEGIN: Final = "<!-- the matrix, written by `make kill-matrix` -->"
 END: Final = "<!-- end of the matrix -->"
 
 
-def write_report(verdicts: Sequence[Verdict], page: Path = PAGE) -> None:
-    """Replace the part between the two marks."""
-    text = page.read_text(encoding="utf-8")
+@frozen
+class Result:
+    """One line of the results."""
+
+    cell: str
+    reached: bool
+    holds: bool
+    outcome: str
+    items: int
+    creates: int
+
+
+def keep_result(verdict: Verdict) -> None:
+    """Add one verdict to the results."""
+    result = Result(verdict.cell.name, verdict.reached, verdict.holds, verdict.outcome, verdict.items, verdict.creates)
+    with RESULTS.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(attrs.asdict(result)) + "\n")
+
+
+def read_results() -> dict[str, Result]:
+    """Return the results so far by the name of the cell."""
+    if not RESULTS.exists():
+        return {}
+    results = [Result(**json.loads(line)) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    return {result.cell: result for result in results}
+
+
+def write_report(results: Mapping[str, Result]) -> None:
+    """Put the table between the two marks of the page."""
+    text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n\n{table(verdicts)}\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table(results)}\n{END}{after}", encoding="utf-8")
 
 
-def table(verdicts: Sequence[Verdict]) -> str:
+def table(results: Mapping[str, Result]) -> str:
     """Return one table per write: a row per point, a column per victim."""
-    by_write: dict[str, dict[str, dict[Victim, Verdict]]] = defaultdict(lambda: defaultdict(dict))
-    for verdict in verdicts:
-        by_write[verdict.cell.write.name][verdict.cell.point.name][verdict.cell.victim] = verdict
-    parts: list[str] = []
-    for write, points in by_write.items():
-        parts += [f"### {write}", "", "| stopped | " + " | ".join(Victim) + " |", "|---" * (len(Victim) + 1) + "|"]
-        for point, cells in points.items():
-            shown = " | ".join(_shown(cells.get(victim)) for victim in Victim)
-            parts.append(f"| {point} | {shown} |")
+    held = sum(result.holds for result in results.values())
+    done = sum(result.holds and result.outcome == "done" for result in results.values())
+    parts = [f"{len(results)} cells, {held} hold: {done} done, {held - done} honestly unknown.", ""]
+    for write in WRITES:
+        parts += [f"### {write.name}", "", "| stopped at | " + " | ".join(Victim) + " |"]
+        parts.append("|---" * (len(Victim) + 1) + "|")
+        for point in write.points:
+            shown = [_shown(results.get(Cell(write, point, victim).name)) for victim in Victim]
+            parts.append(f"| {point.name} | " + " | ".join(shown) + " |")
         parts.append("")
     return "\n".join(parts)
 
 
-def _shown(verdict: Verdict | None) -> str:
-    if verdict is None:
+def _shown(result: Result | None) -> str:
+    if result is None:
         return "not run"
-    if not verdict.reached:
-        return "not reached"
-    outcome = (
-        "done" if verdict.outcome == "done" else "unknown" if verdict.outcome == "MUTATION_UNKNOWN" else verdict.outcome
-    )
-    return f"{outcome}, {verdict.items}" if verdict.holds else f"**{outcome}, {verdict.items}**"
+    if not result.reached:
+        return "**not reached**"
+    outcome = {"done": "done", "MUTATION_UNKNOWN": "unknown"}.get(result.outcome, result.outcome)
+    shown = f"{outcome}, {result.items}"
+    return shown if result.holds else f"**{shown}**"
