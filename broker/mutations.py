@@ -308,16 +308,20 @@ async def _leave_open(journal: Journal, mutation: Mutation, error: BaseException
 
 def _as_unknown(error: Exception, mutation: Mutation) -> MutationUnknown:
     if isinstance(error, MutationUnknown):
+        error.details.setdefault("journal_id", mutation.record.id)
         return error
     cause = as_gateway_error(error, f"{mutation.record.tool}: the write")
     return MutationUnknown(
         f"{mutation.record.tool} did not come to its end, and it may have taken effect: {cause.message}",
-        details={**cause.details, "cause": str(cause.code)},
+        details={**cause.details, "cause": str(cause.code), "journal_id": mutation.record.id},
     )
 
 
 def _cut_short(mutation: Mutation) -> MutationUnknown:
-    return MutationUnknown(f"{mutation.record.tool} was cut short after its request was sent.")
+    return MutationUnknown(
+        f"{mutation.record.tool} was cut short after its request was sent.",
+        details={"journal_id": mutation.record.id},
+    )
 
 
 def _as_rejected(error: GatewayError, mutation: Mutation) -> GatewayError:

@@ -88,9 +88,7 @@ class Bench:
             return ProjectFolder(folder, home)
 
         mutations = Mutations(nursery, partial(open_journal, home))
-        self.session = Session(
-            self.access, Upstream(browser), QueryRuns(nursery), project, config, browser, mutations
-        )
+        self.session = Session(self.access, Upstream(browser), QueryRuns(nursery), project, config, browser, mutations)
         self.dispatcher = Dispatcher(TOOLS, lambda: self.session)
         self.progress: list[str] = []
 
