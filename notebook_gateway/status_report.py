@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -17,6 +18,9 @@ from broker.allowlist import load_allowlist
 from broker.companion_choice import is_same_account
 from broker.config import load_config
 from broker.errors import GatewayError
+from broker.journal import open_store
+from broker.journal_faults import JournalBusy
+from broker.journal_states import State
 from broker.link import ClientName, Link, open_link
 from broker.trace import continue_or_begin_trace
 from cdp.finder import BROWSER_VARIABLE
@@ -56,6 +60,8 @@ class StatusReport:
     home: str
     account: str | None
     allowlist: object
+    unknown_writes: int = 0
+    """Writes of which nobody knows whether they took effect; they wait for a repeat or for the person."""
     problems: list[str] = field(factory=list[str])
     next_steps: list[str] = field(factory=list[str])
     environment: dict[str, str] = field(factory=dict[str, str])
@@ -76,6 +82,14 @@ async def gather_status(environ: Mapping[str, str] = os.environ) -> StatusReport
         report.allowlist = load_allowlist(home).for_account(report.account).as_json()
     except GatewayError as error:
         _add_problem(report, error)
+    try:
+        report.unknown_writes = await trio.to_thread.run_sync(_count_unknown_writes, home)
+    except GatewayError as error:
+        _add_problem(report, error)
+    except JournalBusy:
+        pass  # a session is writing just now; the number is for people, and the next look has it
+    if report.unknown_writes:
+        report.next_steps.append("See what stayed unknown: `notebook-gateway journal list --state unknown`.")
     for socket_path in paths.companion_sockets(home):
         report.companions.append(await _ask_companion(socket_path, report.account))
     if not report.companions:
@@ -91,6 +105,14 @@ async def gather_status(environ: Mapping[str, str] = os.environ) -> StatusReport
     usable = any(companion.problem is None for companion in report.companions)
     report.ok = report.account is not None and usable
     return report
+
+
+def _count_unknown_writes(home: Path) -> int:
+    """Return how many rows of the journal are unknown; looking makes no journal where there is none."""
+    if not paths.journal_file(home).exists():
+        return 0
+    with closing(open_store(home, owner="")) as store:
+        return len(store.records(State.UNKNOWN))
 
 
 def _add_problem(report: StatusReport, error: GatewayError) -> None:

@@ -20,6 +20,8 @@ def show_status(report: StatusReport) -> None:
     table.add_row("broker", report.build, Text(f"home {report.home}"))
     table.add_row("account", "", Text(report.account or "not configured"))
     table.add_row("allowlist.json", "", Text(_notebooks(report.allowlist)))
+    if report.unknown_writes:
+        table.add_row("journal", "", Text(f"{report.unknown_writes} write(s) unknown"))
     for companion in report.companions:
         _add_companion(table, companion)
     console.print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import trio
 from trio.testing import MockClock
 
 from broker.fake_host import FakeCall, open_fake_host
+from broker.journal import open_store
 from native_host.build import BUILD
-from native_host.paths import HOME_VARIABLE, companion_socket, ensure_private_folder, run_folder
+from native_host.paths import HOME_VARIABLE, companion_socket, ensure_private_folder, journal_file, run_folder
 from notebook_gateway.status_report import StatusReport, gather_status
+from tests.broker.mutation_helpers import request as write_request
 
 ACCOUNT = "ada@example.com"
 TAB = {"state": "ready", "host": "notebook.google.com"}
@@ -91,3 +94,25 @@ async def test_a_broken_configuration_is_reported_and_not_raised(home: Path):
     report = await gather(home)
     assert not report.ok
     assert "acount" in report.problems[0]
+
+
+async def test_writes_that_stayed_unknown_are_counted_with_the_way_to_see_them(home: Path):
+    with closing(open_store(home, "somebody who died")) as store:
+        record = store.begin(write_request("unknown")).record
+        store.mark_sent(record.id, "add", {})
+        store.lose(record.id, {"code": "MUTATION_UNKNOWN"})
+        store.begin(write_request("only prepared"))
+    report = await gather(home)
+    assert report.unknown_writes == 1
+    assert any("journal list --state unknown" in step for step in report.next_steps)
+
+
+async def test_looking_at_the_status_makes_no_journal(home: Path):
+    assert (await gather(home)).unknown_writes == 0
+    assert not journal_file(home).exists()
+
+
+async def test_a_journal_that_cannot_be_read_is_a_problem_and_not_the_end_of_the_report(home: Path):
+    journal_file(home).write_bytes(b"no database at all, but long enough to be looked at as one" * 100)
+    report = await gather(home)
+    assert any("journal.sqlite" in problem for problem in report.problems)
