@@ -130,6 +130,31 @@ async def test_c028_two_identical_calls_in_two_brokers_are_one_request(
     assert len(service.sources()) == 1
 
 
+async def test_two_keys_for_the_same_text_are_two_sources_and_each_gets_its_own(
+    agent: McpClient, other_agent: McpClient, service: Service
+) -> None:
+    results: list[dict[str, Any]] = []
+
+    async def add(client: McpClient) -> None:
+        results.append(await done(client, "add_source", text_source("Same", "The same text.")))
+
+    async with trio.open_nursery() as nursery:
+        for client in (agent, other_agent, agent, other_agent):
+            nursery.start_soon(add, client)
+    assert {result["source_id"] for result in results} == {source["id"] for source in service.sources()}
+    assert len(service.sources()) == 4
+    assert not any("possible_duplicates" in result for result in results)
+
+
+@pytest.mark.parametrize("content", [100_000 * "😀", 1_500_000 * "a"], ids=["emoji", "letters"])
+async def test_c035_a_text_of_more_than_one_message_to_chrome_arrives_whole(
+    agent: McpClient, service: Service, content: str
+) -> None:
+    await done(agent, "add_source", text_source("Long", content))
+    (request,) = service.requests("izAoDd")
+    assert request["params"][0][0][1][1] == content
+
+
 # -- what becomes of it ----------------------------------------------------------------------------------------------
 
 

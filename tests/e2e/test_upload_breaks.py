@@ -18,16 +18,19 @@ from harness import extension
 from harness.chain import open_chain
 from harness.control import Control
 from harness.emulator import serve
+from harness.emulator.hosts import DEFAULT_HOST, NOTEBOOK_HOSTS
 from harness.home import temporary_home
 from harness.mcp_client import McpClient
 from harness.process import running_chain
 from native_host.paths import HOME_VARIABLE, companion_sockets
 from tests.e2e.tabs import close_tabs, reload_tab
 from tests.e2e.test_lifecycle import kill_host
-from tests.e2e.writing import Service, digest, done, file_source, make_file, open_session, settle
+from tests.e2e.writing import Service, digest, done, file_source, make_file, open_session, refused, settle
 
 pytestmark = pytest.mark.browser
 
+ADA = "ada@example.com"
+GRACE = "grace@example.com"
 FILE_BYTES = 2_500_000
 HELD_MS = 60_000
 """How long the service holds a part: until the break."""
@@ -108,6 +111,50 @@ async def test_an_upload_goes_on_after_a_break_from_where_the_service_is(
     if starts == 1:  # what had arrived was not sent again
         offsets = [part["params"]["offset"] for part in service.requests("upload.slice", "upload.finalize")]
         assert offsets.count(0) == 1
+
+
+async def test_a_page_of_another_account_gets_no_part_and_the_repeat_goes_on_once_the_first_is_back(
+    agent: McpClient, service: Service, project: Path, browser: Connection
+) -> None:
+    path = make_file(project, "another account.pdf", FILE_BYTES)
+    service.fault("upload.slice", "delay", delay_ms=HELD_MS, skip=2)
+    arguments = file_source(path)
+    errors: list[dict[str, Any]] = []
+
+    async def upload() -> None:
+        errors.append(await refused(agent, "add_source", arguments))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(upload)
+        await service.wait_for("upload.slice", 3)
+        service.control.change_state({"signed_in": [GRACE]})
+        await reload_tab(browser)
+    assert (errors[0]["code"], errors[0]["details"]["cause"]) == ("MUTATION_UNKNOWN", "ACCOUNT_MISMATCH")
+    assert GRACE not in str(errors[0])
+    assert {request["rpc"] for request in service.control.requests() if request["account"] == GRACE} <= {"page"}
+    service.control.change_state({"signed_in": [ADA, GRACE]})
+    await reload_tab(browser)
+    result = await done(agent, "add_source", arguments)
+    assert result["source_id"] == errors[0]["details"]["source_id"]
+    assert_one_row_with(service, path, starts=1)
+
+
+async def test_an_upload_goes_on_when_the_page_moves_to_another_host_of_the_service(
+    agent: McpClient, service: Service, project: Path, browser: Connection
+) -> None:
+    path = make_file(project, "moved.pdf", FILE_BYTES)
+    service.fault("upload.slice", "delay", delay_ms=HELD_MS, skip=2)
+    landed = next(host for host in NOTEBOOK_HOSTS if host != DEFAULT_HOST)
+    redirects = {host: landed for host in NOTEBOOK_HOSTS if host != landed}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(done, agent, "add_source", file_source(path))
+        await service.wait_for("upload.slice", 3)
+        service.control.change_state({"host_redirects": {ADA: redirects}})
+        await reload_tab(browser)
+    assert_one_row_with(service, path, starts=1)
+    assert {request["host"] for request in service.requests("upload.query", "upload.finalize")} == {landed}
+    service.control.change_state({"host_redirects": {ADA: {landed: DEFAULT_HOST}}})
+    await reload_tab(browser)
 
 
 @pytest.mark.parametrize("name", ["tab reloaded", "worker stopped", "extension reloaded"])
