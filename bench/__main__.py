@@ -6,7 +6,18 @@ import platform
 import subprocess
 import sys
 
-from bench import brokers, decode, frames, journal, list_sources, relay_client, serve_start
+from bench import (
+    brokers,
+    decode,
+    frames,
+    journal,
+    list_sources,
+    relay_client,
+    serve_start,
+    upload,
+    upload_latency,
+    upload_memory,
+)
 from cdp.finder import find_browser
 
 
@@ -22,6 +33,9 @@ def main() -> None:
         "Decoding recorded bodies": lambda: decode.table(decode.run()),
         "Eight brokers on one companion": lambda: brokers.table(brokers.run()),
         "The journal, per write": lambda: journal.table(journal.run()),
+        "An upload, end to end": lambda: upload.table(upload.run()),
+        "Memory while 200 MB are uploaded": lambda: upload_memory.table(upload_memory.run()),
+        "`list_sources` while another broker uploads": lambda: upload_latency.table(upload_latency.run()),
     }
     wanted = sys.argv[1:]
     for title, make in sections.items():
