@@ -1,10 +1,10 @@
 """An upload end to end, beside the same bytes sent by the page itself.
 
 Method: one chain; rounds of three uploads of one size. `add_source` reads a file and takes it through `serve`, host,
-extension and page, with registration, journal and SHA-256 of the file. The page's loop makes the same three steps with
-the same slice size out of one buffer: no disk, no digest, no base64. The page's single request sends the whole file
-with the finalize command. All end at the same emulated service over TLS, which digests what it gets. Ratios are taken
-round by round.
+extension and page, with registration, journal and SHA-256 of the file. The page's loop makes the same three steps out
+of one buffer, in parts of 512 KiB (the page's executor sends 256 or 512 KiB at a time): no disk, no digest, no base64.
+The page's single request sends the whole file with the finalize command. All end at the same emulated service over TLS,
+which digests what it gets. Ratios are taken round by round.
 """
 
 from __future__ import annotations
