@@ -6,11 +6,13 @@ faults (measured).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import trio
 
 import native_host
 from cdp.connection import Connection, Session
@@ -23,6 +25,8 @@ from native_host.protocol import EXTENSION_ID
 
 EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "extension"
 
+EXTENSION_ORIGIN: Final = f"chrome-extension://{EXTENSION_ID}/"
+STARTS_BY_ITSELF_S: Final = 3.0
 METHOD_NOT_FOUND: Final = -32601
 NOT_ALLOWED: Final = -32000
 
@@ -34,7 +38,7 @@ _IS_READY: Final = (
 
 def is_worker(target: TargetInfo) -> bool:
     """Whether a target is the service worker of our extension."""
-    return target.type == "service_worker" and target.url.startswith(f"chrome-extension://{EXTENSION_ID}/")
+    return target.type == "service_worker" and target.url.startswith(EXTENSION_ORIGIN)
 
 
 async def load_extension(connection: Connection, folder: Path = EXTENSION_FOLDER) -> None:
@@ -67,7 +71,7 @@ def _why_not_loaded(error: CallFailed) -> str:
 async def worker_session(connection: Connection) -> AsyncGenerator[Session]:
     """Attach to the extension's worker, once its own globals are there, for the length of the block."""
     while True:
-        target = await wait_for_target(connection, is_worker)
+        target = await _wait_for_worker(connection)
         async with AsyncExitStack() as stack:
             try:
                 session = await stack.enter_async_context(attached(connection, target.id))
@@ -110,9 +114,26 @@ async def reload_extension(connection: Connection) -> None:
     before = {target.id for target in await get_targets(connection) if is_worker(target)}
     with suppress(CdpError):  # the worker goes away under the very call
         await evaluate_in_worker(connection, "void chrome.runtime.reload()")
-    await wait_for_target(connection, lambda target: is_worker(target) and target.id not in before)
+    await _wait_for_worker(connection, before)
     async with worker_session(connection):
         pass
+
+
+async def _wait_for_worker(connection: Connection, other_than: Collection[str] = ()) -> TargetInfo:
+    """Return the worker's target; a worker that Chrome does not start by itself is started.
+
+    That happens under load, when the extension was loaded in this profile before: Chrome then knows its worker and
+    waits for an event that wakes it.
+    """
+    while True:
+        with trio.move_on_after(STARTS_BY_ITSELF_S):
+            return await wait_for_target(connection, lambda target: is_worker(target) and target.id not in other_than)
+        pages = [target for target in await get_targets(connection) if target.type == "page"]
+        if pages:
+            with suppress(CdpError):  # the extension may be between two lives, or the page on its way out
+                async with attached(connection, pages[0].id) as session:
+                    await session.call("ServiceWorker.enable", {})
+                    await session.call("ServiceWorker.startWorker", {"scopeURL": EXTENSION_ORIGIN})
 
 
 async def _are_gone(connection: Connection, target_ids: set[str]) -> bool:

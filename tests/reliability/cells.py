@@ -350,8 +350,9 @@ async def open_matrix() -> AsyncGenerator[Callable[[Cell], Any]]:
             if chain is None:
                 chain = await stack.enter_async_context(site.open_browser())
             elif cell.victim is Victim.HOST:
-                # Hosts that die one after the other are started less and less often; a new worker starts at once.
-                await chain.reload_extension()
+                # Hosts that die one after the other are started less and less often; this worker starts afresh.
+                await chain.evaluate_in_worker("chrome.storage.session.remove('native_port_backoff')")
+                await chain.stop_worker()
             return await run_cell(site, cell, chain)
 
         yield run
