@@ -31,7 +31,8 @@ pytestmark = pytest.mark.browser
 
 ADA = "ada@example.com"
 GRACE = "grace@example.com"
-FILE_BYTES = 2_500_000
+FILE_BYTES = 1_800_000
+"""Enough for a third part that is not the last."""
 HELD_MS = 60_000
 """How long the service holds a part: until the break."""
 

@@ -22,7 +22,8 @@ STEP_BYTES = 262_144
 """What the service asks for, unless told otherwise."""
 FILE_BYTES = 5_000_000
 """As the query answers of case C-083 presume."""
-HALF_BYTES = 2_500_000
+HALF_BYTES = 1_800_000
+"""Enough for a third part that is not the last."""
 SMALL_BYTES = 600_000
 """Two whole parts and a bit."""
 
@@ -49,14 +50,16 @@ def assert_arrived(service: Service, result: dict[str, Any], path: Path) -> None
 async def test_c082_every_part_but_the_last_is_a_multiple_of_what_the_service_asks_for(
     agent: McpClient, service: Service, project: Path, granularity: str | None
 ) -> None:
-    path = make_file(project, f"granularity-{granularity}.pdf", HALF_BYTES)
+    step_bytes = int(granularity or STEP_BYTES)
+    size_bytes = max(SMALL_BYTES, 2 * step_bytes + 300_000)
+    path = make_file(project, f"granularity-{granularity}.pdf", size_bytes)
     service.fault("upload.start", "granularity", value=granularity)
     result = await done(agent, "add_source", file_source(path))
     *parts, last = service.requests("upload.slice", "upload.finalize")
     sizes = [part["params"]["size_bytes"] for part in parts]
-    assert [size % int(granularity or STEP_BYTES) for size in sizes] == [0] * len(sizes)
+    assert [size % step_bytes for size in sizes] == [0] * len(sizes)
     assert last["rpc"] == "upload.finalize"
-    assert sum(sizes) + last["params"]["size_bytes"] == HALF_BYTES
+    assert sum(sizes) + last["params"]["size_bytes"] == size_bytes
     assert_arrived(service, result, path)
 
 
