@@ -150,15 +150,21 @@ def _visible(spec: SourceSpec) -> str:
 def _recogniser(spec: SourceSpec) -> Callable[[Source], bool]:
     """Return what tells, of a source that was not there before, whether it could be this one.
 
-    A fact that the service does not give (yet) excludes nothing; one that differs does.
+    Only a fact that is there and agrees speaks for it. A text that the person pastes in the same seconds has no address
+    either; every recorded source that came from an address or from Drive shows it (wire reference, 4.2).
     """
     match spec:
         case TextSpec():
-            return lambda source: source.url is None and source.title in (None, spec.title)
+            return lambda source: _is_own_text(source) and source.title == spec.title
         case WebSpec() | YouTubeSpec():
-            return lambda source: source.drive_file_id is None and source.url in (None, spec.url)
+            return lambda source: source.url == spec.url
         case DriveSpec():
-            return lambda source: source.url is None and source.drive_file_id in (None, spec.file_id)
+            return lambda source: source.drive_file_id == spec.file_id
+
+
+def _is_own_text(source: Source) -> bool:
+    """Tell whether a source can have come as text or as a file."""
+    return source.url is None and source.drive_file_id is None
 
 
 # ---------------------------------------------------------------------------------------------------- a file
@@ -203,7 +209,7 @@ async def _add_file(session: Session, spec: FileSpec, ctx: CallContext, mutation
         "source",
         read_list,
         lambda: session.upstream.register_file(notebook_id, spec.name, ctx),
-        lambda source: source.url is None and source.title in (None, spec.name),
+        lambda source: _is_own_text(source) and source.title == spec.name,
     )
     done = mutation.maybe_step(UPLOAD)
     if done is None or done.state is not State.CONFIRMED:

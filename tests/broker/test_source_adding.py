@@ -10,7 +10,11 @@ from attrs import define
 from broker.companion import RpcReply
 from broker.errors import CompanionOffline
 from harness.emulator.framing import status_row, whole_body
+from harness.emulator.rpc_table import WRITES
 from harness.emulator.seed import EMPTY_PLAN_ID
+from harness.emulator.source_specs import TAIL_NEW
+from harness.emulator.writes import Write
+from tests.broker.emulator_companion import ACCOUNT
 from tests.broker.session_helpers import Bench, Browser, open_bench
 
 ADDRESS = "https://example.com/a"
@@ -114,3 +118,18 @@ async def test_c076_a_full_notebook_is_named_as_a_possible_cause(
         assert error["code"] == "MUTATION_UNKNOWN"
         assert "limit of sources" in error["message"]
         assert bench.browser.calls.count("izAoDd") == 1
+
+
+async def test_a_text_pasted_meanwhile_is_not_taken_for_a_lost_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no address, but neither need an address that the service has only begun to read."""
+    monkeypatch.setattr("broker.proving.LOOK_BACK_S", 0.05)
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=DoubtfulBrowser) as bench:
+        await select(bench)
+        doubtful(bench, LOST, looks_until_done=None)
+        assert (await bench.error("add_source", ADD))["code"] == "MUTATION_UNKNOWN"
+        params = [[[None, ["Log", "Calm."], None, 2, *[None] * 6, 1]], EMPTY_PLAN_ID, *TAIL_NEW]
+        WRITES["izAoDd"](Write(bench.browser.state, bench.browser.state.account(ACCOUNT), params))
+        assert len(ids(bench)) == 1
+        assert (await bench.error("add_source", ADD))["code"] == "MUTATION_UNKNOWN"
