@@ -80,7 +80,7 @@ async def fail_soon(client: McpClient, tool: str = "list_notebooks", **arguments
         error = await fail(client, tool, dict(arguments))
         assert error["hint"]
         assert await client.request("ping", {}) == {}
-        assert len((await client.request("tools/list", {}))["tools"]) == 5
+        assert len((await client.request("tools/list", {}))["tools"]) == 9
     return error
 
 
