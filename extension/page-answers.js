@@ -5,6 +5,8 @@
  * from what was understood, so nothing else can slip through. `rLM1Ne`, `cFji9` and `hPTbtc` name the ids that belong to
  * one notebook; they are read and the body passes as it came. An unknown shape is refused (fail closed), a status row and an
  * answer that was cut off are left to the broker, which tells them apart. Framing: wire reference, 2.2 and 2.3.
+ *
+ * A web page in the place of data never leaves: the service's pages hold the tokens of the session (C-029).
  */
 
 (() => {
@@ -34,7 +36,20 @@
     hPTbtc: (rule, body) => withIds(rule, body, "conversation", conversationIds),
   };
 
+  /** @param {string} body */
+  function refuseWebPage(body) {
+    if (body[skipBlank(body, 0)] !== "<") return;
+    throw fault(
+      "AUTH_REQUIRED",
+      "The service answered with a web page instead of data; the page is signed out.",
+      true,
+    );
+  }
+
+  kit.refuseWebPage = refuseWebPage;
+
   kit.inspect = (rule, body) => {
+    refuseWebPage(body);
     const readAnswer = READERS[rule.rpc];
     return readAnswer === undefined ? passed(body) : readAnswer(rule, body);
   };
@@ -54,13 +69,6 @@
     /** @type {Row[][]} */
     const chunks = [];
     let at = skipBlank(body, 0);
-    if (body[at] === "<") {
-      throw fault(
-        "AUTH_REQUIRED",
-        "The service answered with a web page instead of data; the page is signed out.",
-        true,
-      );
-    }
     if (slice(body, at, at + PREFIX.length) === PREFIX) at += PREFIX.length;
     for (;;) {
       at = skipBlank(body, at);

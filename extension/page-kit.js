@@ -51,6 +51,7 @@
 /**
  * @typedef {object} PageKit
  * @property {(inspection: AnswerRule, body: string) => InspectedAnswer} [inspect] added by `page-answers.js`
+ * @property {(body: string) => void} [refuseWebPage] throws a PageFault; added by `page-answers.js`
  * @property {PageRequests} [requests] added by `page-request.js`
  * @property {UploadAnswers} [uploadAnswers] added by `page-upload-answers.js`
  * @property {PageUploads} [uploads] added by `page-upload.js`

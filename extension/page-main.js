@@ -88,7 +88,8 @@
       const status = http.status(response);
       const body = await own(http.text(response));
       const fetch_ms = kit.clock_ms() - began_ms;
-      const answer = status === 200 ? kit.inspect(command, body) : { body, owned: null };
+      // What comes with a refusal is a page for people, and says nothing that the status does not (C-029).
+      const answer = status === 200 ? kit.inspect(command, body) : { body: "", owned: null };
       const retry_after_s = retryAfter(response);
       return { __proto__: null, ok: true, status, body: answer.body, owned: answer.owned, retry_after_s, fetch_ms };
     } catch (error) {
@@ -127,7 +128,7 @@
       });
       streams[command.key] = stream;
       watchIdle(command.key, stream);
-      void download(http.body(response), stream, () => is_aborted);
+      void download(response, stream, () => is_aborted);
       const fetch_ms = kit.clock_ms() - began_ms;
       return {
         __proto__: null,
@@ -145,16 +146,24 @@
   /**
    * Move text from the network into the buffer, and wait while nobody pulls it. Piped into a sink because a reader's
    * `{done, value}` would be an object with the page's prototype.
-   * @param {ReadableStream | null} body @param {OpenStream} stream @param {() => boolean} isAborted
+   * Of a refusal, and of a web page in the place of data, nothing is kept.
+   * @param {Response} response @param {OpenStream} stream @param {() => boolean} isAborted
    */
-  async function download(body, stream, isAborted) {
+  async function download(response, stream, isAborted) {
+    const body = http.body(response);
+    const is_refusal = http.status(response) !== 200;
+    let is_start = true;
     const decoder = new kit.streams.Decoder();
     const more = { __proto__: null, stream: true };
     const sink = {
       __proto__: null,
       /** @param {Uint8Array} bytes */
       write(bytes) {
-        stream.buffer += kit.streams.decode(decoder, bytes, more);
+        if (is_refusal) return undefined;
+        const text = kit.streams.decode(decoder, bytes, more);
+        if (is_start) kit.refuseWebPage(text);
+        is_start &&= text === "";
+        stream.buffer += text;
         if (stream.buffer !== "") stream.wake();
         if (stream.buffer.length < HIGH_WATER_UTF16) return undefined;
         return own(

@@ -156,15 +156,25 @@ test("a redirected call is AUTH_REQUIRED and is not followed", async () => {
   }
 });
 
-test("HTTP errors pass untouched, with Retry-After in seconds", async () => {
+test("HTTP errors pass without their page, with Retry-After in seconds", async () => {
   const page = new FakePage();
   page.answer = () => page.response("<html>slow down</html>", { status: 429, headers: { "retry-after": "7" } });
   const answer = await page.rpc("wXbhsf", [], { allow: [] });
-  assert.deepEqual([answer.status, answer.body, answer.retry_after_s], [429, "<html>slow down</html>", 7]);
+  assert.deepEqual([answer.status, answer.body, answer.retry_after_s], [429, "", 7]);
 
   page.answer = () =>
     page.response("", { status: 503, headers: { "retry-after": new Date(page.now_ms + 9000).toUTCString() } });
   assert.equal((await page.rpc("tr032e", [])).retry_after_s, 9);
+});
+
+test("c029 a web page instead of data never leaves the page, whatever was asked", async () => {
+  const page = new FakePage();
+  page.answer = () => page.response('\n<!doctype html><script>WIZ_global_data = {"SNlM0e": "token"}</script>');
+  for (const rpc of ["wXbhsf", "tr032e", "izAoDd", "CYK0Xb"]) {
+    const { error, ...rest } = await page.rpc(rpc, [], { allow: "*" });
+    assert.deepEqual([error.code, error.started], ["AUTH_REQUIRED", true]);
+    assert.ok(!JSON.stringify([error, rest]).includes("token"));
+  }
 });
 
 test("a failed connection is no proof that nothing started", async () => {

@@ -71,12 +71,12 @@ test("a severed stream says so after the text that had arrived", async () => {
   assert.deepEqual([error.code, error.started], ["STREAM_SEVERED", true]);
 });
 
-test("the body of an HTTP error arrives as text too", async () => {
+test("c029 what comes with a refusal stays in the page", async () => {
   const page = new FakePage();
   page.answer = () => page.response("slow down", { status: 429, headers: { "retry-after": "3" } });
   const head = await page.openStream();
   assert.deepEqual([head.status, head.retry_after_s], [429, 3]);
-  assert.equal((await page.pullAll()).text, "slow down");
+  assert.deepEqual(await page.pullAll(), { text: "", error: null });
 });
 
 test("the download waits while more than a megabyte is unread", async () => {
@@ -139,4 +139,12 @@ test("the source path names the notebook", async () => {
   const { page } = streamingPage();
   await page.openStream();
   assert.equal(page.sent[0].url.searchParams.get("source-path"), `/notebook/${NOTEBOOK}`);
+});
+
+test("c029 a web page instead of an answer never leaves the page", async () => {
+  const { page, write } = streamingPage();
+  await page.openStream();
+  write(Buffer.from("<html>secret"));
+  const { text, error } = await page.pullAll(KEY);
+  assert.deepEqual([text, error.code], ["", "AUTH_REQUIRED"]);
 });
