@@ -113,7 +113,8 @@ async def _fill(
     except MutationUnknown:
         raise
     except GatewayError as error:
-        if not error.started or not await _is_filled(upstream, note_id, title, content, ctx, mutation):
+        has_no_effect = error.definite or not error.started
+        if has_no_effect or not await _is_filled(upstream, note_id, title, content, ctx, mutation):
             raise _half_done(mutation, note_id, error.message) from error
     if mutation.maybe_step("fill") is None:
         await mutation.mark_sent("fill", {"remote_id": note_id})  # found as we would have left it

@@ -206,11 +206,7 @@ async def _with_state(
     if arguments.wait_until_ready:
         settled = await wait_until_settled(read_source, rng=call.session.rng, deadline_s=answer_at, say=call.say)
         if settled.kind == "gone":
-            raise NotFound(
-                f"Source {source_id} was added, but the notebook does not have it any more.",
-                hint="Somebody deleted it meanwhile. Add it again with a new idempotency_key if it is still wanted.",
-                details={"source_id": source_id},
-            )
+            raise _gone(source_id)
         facts = {**facts, "status": settled.kind, "waited_s": round(settled.elapsed_s, 1)}
         if settled.trouble is not None:
             facts["reason"] = f"It could not be looked at to the end: {settled.trouble.message}"
@@ -218,6 +214,15 @@ async def _with_state(
             facts["source"] = source_row(settled.source)
             if settled.kind == "failed" and settled.source.failure:
                 facts["reason"] = settled.source.failure
+    elif "source" not in facts:
+        # The write is settled, but its row could not be read then, or was deleted while the file went up.
+        try:
+            source = await read_source()
+        except GatewayError:
+            return facts  # that it cannot be read now takes nothing from the write
+        if source is None:
+            raise _gone(source_id)
+        facts = {**facts, "source": source_row(source)}
     row = facts.get("source")
     if isinstance(row, dict):
         given = arguments.source.title
@@ -228,6 +233,14 @@ async def _with_state(
             if warning is not None:
                 facts["warning"] = warning
     return facts
+
+
+def _gone(source_id: str) -> NotFound:
+    return NotFound(
+        f"Source {source_id} was added, but the notebook does not have it any more.",
+        hint="Somebody deleted it meanwhile. Add it again with a new idempotency_key if it is still wanted.",
+        details={"source_id": source_id},
+    )
 
 
 async def _maybe_warning(notebook_id: str, source_id: str, call: ToolCall) -> str | None:

@@ -133,3 +133,44 @@ async def test_a_text_pasted_meanwhile_is_not_taken_for_a_lost_address(
         WRITES["izAoDd"](Write(bench.browser.state, bench.browser.state.account(ACCOUNT), params))
         assert len(ids(bench)) == 1
         assert (await bench.error("add_source", ADD))["code"] == "MUTATION_UNKNOWN"
+
+
+@define(eq=False)
+class ShortSightedBrowser(DoubtfulBrowser):
+    """Fails the look after the one that found the source, and lets its sources be deleted then if it `is_emptied`."""
+
+    is_emptied: bool = False
+    has_found: bool = False
+    has_failed: bool = False
+
+    async def rpc(
+        self, rpc_id: str, params: object, *, notebook: str | None, deadline_s: float, traceparent: str
+    ) -> RpcReply:
+        if rpc_id == "rLM1Ne" and self.has_found and not self.has_failed:
+            self.has_failed = True
+            if self.is_emptied:
+                self.state.notebook_for(EMPTY_PLAN_ID, self.account).sources.clear()
+            raise CompanionOffline("The connection was reset.")
+        reply = await DoubtfulBrowser.rpc(
+            self, rpc_id, params, notebook=notebook, deadline_s=deadline_s, traceparent=traceparent
+        )
+        self.has_found = self.has_found or (rpc_id == "rLM1Ne" and ADDRESS in reply.body)
+        return reply
+
+
+@pytest.mark.parametrize("is_emptied", [False, True])
+async def test_a_proven_source_that_could_not_be_looked_at_is_looked_at_once_more(
+    tmp_path: Path, is_emptied: bool
+) -> None:
+    """Added means that it is there: a source that somebody deleted meanwhile is told as gone, with its id."""
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=ShortSightedBrowser) as bench:
+        await select(bench)
+        doubtful(bench, LOST, 0)
+        assert isinstance(bench.browser, ShortSightedBrowser)
+        bench.browser.is_emptied = is_emptied
+        envelope = await bench.call("add_source", ADD)
+        if is_emptied:
+            assert envelope["error"]["code"] == "NOT_FOUND"
+            assert envelope["error"]["details"]["source_id"]
+        else:
+            assert envelope["result"]["source"]["id"] == envelope["result"]["source_id"]
