@@ -45,6 +45,12 @@ def text(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         raise BadFault(f"{attribute.name} must be a text, not {value!r}")
 
 
+def texts_by_name(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    fields = cast("dict[object, object]", value) if isinstance(value, dict) else {None: None}
+    if not all(isinstance(each, str) for each in (*fields, *fields.values())):
+        raise BadFault(f"{attribute.name} must be an object of texts, not {value!r}")
+
+
 def slot_path(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     steps: list[object] = list(cast("list[object]", value)) if isinstance(value, list) else []
     if not steps or not all(isinstance(step, int | str) and not isinstance(step, bool) for step in steps):

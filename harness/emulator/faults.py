@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, cast
 import attrs
 from attrs import define, field, frozen
 
-from harness.emulator.fault_checks import BadFault, integer, number, one_of, slot_path, text
+from harness.emulator.fault_checks import BadFault, integer, number, one_of, slot_path, text, texts_by_name
 from harness.emulator.rpc_table import READS, WRITES
 from harness.emulator.upload_faults import CutRequest, Granularity, QueryAnswer, UploadUrl
 from harness.emulator.wire_json import Json
@@ -45,11 +45,14 @@ class Http429:
 class HttpError:
     """Any other HTTP refusal with a small HTML body, 400 (as after a stale token) or 500 for example.
 
-    ``commit_after_ms`` makes the change all the same, that much later.
+    ``commit_after_ms`` makes the change all the same, that much later. ``reason`` and ``headers`` are what a careless
+    service would say beside the number (case C-029).
     """
 
     http_status: int = field(validator=integer(400, 599))
     commit_after_ms: float | None = field(default=None, validator=attrs.validators.optional(number(0, 3_600_000)))
+    reason: str = field(default="refused by a fault", validator=text)
+    headers: dict[str, str] = field(factory=dict[str, str], validator=texts_by_name)
 
 
 @frozen(kw_only=True)

@@ -22,7 +22,7 @@ async def fault_refusal(effects: Iterable[faults.Effect], request: Request) -> R
                 headers = {} if effect.retry_after_s is None else {"retry-after": str(effect.retry_after_s)}
                 return refusal_page(429, "too many requests", headers)
             case faults.HttpError():
-                return refusal_page(effect.http_status, "refused by a fault")
+                return refusal_page(effect.http_status, effect.reason, effect.headers)
             case faults.SignedOut(answer="redirect"):
                 return RedirectResponse(sign_in_url(f"https://{request.headers['host']}/"), status_code=302)
             case faults.SignedOut():

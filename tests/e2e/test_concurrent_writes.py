@@ -1,9 +1,10 @@
-"""Many writes at once from many brokers, whose clients change their minds: every key has exactly one item (C-025, C-028)."""
+"""Many writes at once from many brokers, whose clients change their minds: every key has exactly one item (C-028)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import cycle
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ import trio
 from attrs import define, field, frozen
 
 from harness.mcp_client import McpClient
+from harness.polling import until
 from tests.e2e.tool_calls import call
 from tests.e2e.writing import Service, open_session
 
@@ -67,8 +69,7 @@ class Agents:
 
     async def settle(self, order: Order, client: McpClient) -> None:
         """Make the call until it is settled."""
-        while not await self._call(order, client):
-            await trio.sleep(self.rng.random())
+        await until(partial(self._call, order, client))
 
     async def _call(self, order: Order, client: McpClient) -> bool:
         envelope = await call(client, order.tool, order.arguments)

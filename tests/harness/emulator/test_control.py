@@ -130,6 +130,8 @@ async def test_faults_are_listed_and_cleared(page: Page, control: Control) -> No
             "skip": 0,
             "http_status": 500,
             "commit_after_ms": None,
+            "reason": "refused by a fault",
+            "headers": {},
         },
     ]
     assert [(await page.call("wXbhsf", LIST)).status for _ in range(3)] == [500] * 3
