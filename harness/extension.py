@@ -6,7 +6,7 @@ faults (measured).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "ext
 
 EXTENSION_ORIGIN: Final = f"chrome-extension://{EXTENSION_ID}/"
 STARTS_BY_ITSELF_S: Final = 3.0
+RELOADS_WITHIN_S: Final = 5.0
+OLD_WORKER: Final = "harnessOldWorker"
 METHOD_NOT_FOUND: Final = -32601
 NOT_ALLOWED: Final = -32000
 
@@ -110,16 +112,21 @@ async def stop_worker(connection: Connection) -> None:
 
 
 async def reload_extension(connection: Connection) -> None:
-    """Reload the extension as its person would; returns when the new worker is ready."""
-    before = {target.id for target in await get_targets(connection) if is_worker(target)}
-    with suppress(CdpError):  # the worker goes away under the very call
-        await evaluate_in_worker(connection, "void chrome.runtime.reload()")
-    await _wait_for_worker(connection, before)
-    async with worker_session(connection):
-        pass
+    """Reload the extension as its person would; returns when the new worker is ready.
+
+    The old worker is marked, because neither its target's id nor the end of the call tells the two apart: a call may
+    stay without an answer when its worker goes away under it.
+    """
+    await evaluate_in_worker(connection, f"globalThis.{OLD_WORKER} = true")
+    while True:
+        with trio.move_on_after(RELOADS_WITHIN_S), suppress(CdpError):
+            await evaluate_in_worker(connection, "void chrome.runtime.reload()")
+        with trio.move_on_after(RELOADS_WITHIN_S), suppress(CdpError):
+            await until(partial(evaluate_in_worker, connection, f"globalThis.{OLD_WORKER} !== true"))
+            return
 
 
-async def _wait_for_worker(connection: Connection, other_than: Collection[str] = ()) -> TargetInfo:
+async def _wait_for_worker(connection: Connection) -> TargetInfo:
     """Return the worker's target; a worker that Chrome does not start by itself is started.
 
     That happens under load, when the extension was loaded in this profile before: Chrome then knows its worker and
@@ -127,7 +134,7 @@ async def _wait_for_worker(connection: Connection, other_than: Collection[str] =
     """
     while True:
         with trio.move_on_after(STARTS_BY_ITSELF_S):
-            return await wait_for_target(connection, lambda target: is_worker(target) and target.id not in other_than)
+            return await wait_for_target(connection, is_worker)
         pages = [target for target in await get_targets(connection) if target.type == "page"]
         if pages:
             with suppress(CdpError):  # the extension may be between two lives, or the page on its way out
