@@ -27,7 +27,8 @@ from harness.emulator.framing import result_row, status_row, whole_body
 from harness.emulator.model import Notebook, Reading, SourceState
 from harness.emulator.params import PERMISSION_DENIED, Denied
 from harness.emulator.rpc_table import WRITES
-from harness.emulator.seed import EMPTY_PLAN_ID
+from harness.emulator.seed import EMPTY_PLAN_ID, default_world
+from harness.emulator.seed import World as Seed
 from harness.emulator.state import ServiceState
 from harness.emulator.writes import Waiting, Write
 from tests.broker.emulator_companion import ACCOUNT
@@ -42,6 +43,14 @@ INTERNAL = 13
 """A status that says neither yes nor no."""
 CREATING = frozenset({"izAoDd", "CYK0Xb"})
 DELETING = frozenset({"AH0mwd"})
+
+
+def one_notebook() -> Seed:
+    """Build a service with nothing in it but an empty notebook."""
+    seed = default_world()
+    seed.notebooks = [notebook for notebook in seed.notebooks if notebook.id == EMPTY_PLAN_ID]
+    seed.chats = []
+    return seed
 
 
 class Fate(Enum):
@@ -76,7 +85,7 @@ class World:
 
     folder: Path
     nursery: trio.Nursery
-    state: ServiceState = field(factory=ServiceState)
+    state: ServiceState = field(factory=lambda: ServiceState(one_notebook))
     alive: set[str] = field(factory=set[str])
     keys: dict[str, str] = field(factory=dict[str, str])
     """Trace id → key."""
@@ -86,6 +95,10 @@ class World:
     """Whether the next reads succeed; then every one does."""
     sent: Counter[tuple[str, str]] = field(factory=Counter[tuple[str, str]])
     """(RPC id, key) → requests that the browser started."""
+    before: dict[str, set[str]] = field(factory=dict[str, set[str]])
+    """Key → what was in the notebook when its first request left."""
+    under_way: int = 0
+    """Requests in the browser."""
     made: dict[str, list[str]] = field(factory=dict[str, list[str]])
     """Key → ids that its requests brought into the notebook."""
     by_hand: set[str] = field(factory=set[str])
@@ -175,6 +188,7 @@ async def _write(world: World, rpc_id: str, params: object, key: str, deadline_s
     if fate is Fate.NEVER_STARTED:
         raise TabDiscarded("The tab was gone.", started=False)
     world.sent[rpc_id, key] += 1
+    world.before.setdefault(key, world.live())
     exchange = _Exchange()
     world.nursery.start_soon(_meet, fate, world, rpc_id, params, key, exchange)
     with trio.move_on_at(deadline_s):
@@ -187,7 +201,12 @@ async def _write(world: World, rpc_id: str, params: object, key: str, deadline_s
 
 
 async def _meet(fate: Fate, world: World, rpc_id: str, params: object, key: str, exchange: _Exchange) -> None:
-    """Let a request meet its fate."""
+    world.under_way += 1
+    await _meet_fate(fate, world, rpc_id, params, key, exchange)
+    world.under_way -= 1
+
+
+async def _meet_fate(fate: Fate, world: World, rpc_id: str, params: object, key: str, exchange: _Exchange) -> None:
     broken = CompanionOffline("The connection broke.")
     await trio.sleep(SLOW_S if fate is Fate.SLOW else QUICK_S)
     match fate:
@@ -250,6 +269,12 @@ class Broker:
     @property
     def is_alive(self) -> bool:
         return self.name in self.world.alive
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write is under way in it, with or without somebody who waits for it."""
+        assert self.bench is not None
+        return bool(self.bench.session.mutations._runs)  # pyright: ignore[reportPrivateUsage]
 
     async def _run(self, task_status: trio.TaskStatus[None]) -> None:
         browser = DoomedBrowser(self.world.state, broker=self)
