@@ -27,6 +27,7 @@ EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "ext
 
 EXTENSION_ORIGIN: Final = f"chrome-extension://{EXTENSION_ID}/"
 STARTS_BY_ITSELF_S: Final = 3.0
+READY_WITHIN_S: Final = 3.0
 RELOADS_WITHIN_S: Final = 5.0
 OLD_WORKER: Final = "harnessOldWorker"
 METHOD_NOT_FOUND: Final = -32601
@@ -77,7 +78,11 @@ async def worker_session(connection: Connection) -> AsyncGenerator[Session]:
         async with AsyncExitStack() as stack:
             try:
                 session = await stack.enter_async_context(attached(connection, target.id))
-                await until(partial(evaluate, session, _IS_READY))
+                # A worker that is replaced under its target never answers what the old one was asked.
+                with trio.move_on_after(READY_WITHIN_S) as patience:
+                    await until(partial(evaluate, session, _IS_READY))
+                if patience.cancelled_caught:
+                    continue
             except (SessionDetached, CallFailed):
                 # A worker that stopped between two steps starts anew, with another target.
                 if target.id in {listed.id for listed in await get_targets(connection)}:

@@ -95,6 +95,7 @@ class Attempt:
     cell: Cell
     name: str
     arguments: dict[str, Any] = field(factory=dict[str, Any])
+    first_call_is_over: trio.Event = field(factory=trio.Event)
 
     @classmethod
     async def prepare(cls, site: Site, cell: Cell) -> Attempt:
@@ -164,16 +165,22 @@ async def run_cell(site: Site, cell: Cell, chain: Chain | None) -> Verdict:
     reached, envelope = False, {}
     with trio.fail_after(REACH_WITHIN_S + RECOVER_WITHIN_S):
         with failpipe(site.home / f"pipe-{site.count}") as pipe:
-            async with open_client(_command(cell, pipe), env=site.env, cwd=site.project) as client:
+            async with (
+                open_client(_command(cell, pipe), env=site.env, cwd=site.project) as client,
+                trio.open_nursery() as calls,
+            ):
                 if chain is not None:
-                    reached = await _write_and_kill(client, attempt, chain, pipe)
+                    reached = await _write_and_kill(client, attempt, chain, pipe, calls)
+                    await attempt.first_call_is_over.wait()
                     if cell.victim is not Victim.BROKER:
                         envelope = await _repeat(client, attempt)
                 else:
                     async with site.open_browser() as doomed:
-                        reached = await _write_and_kill(client, attempt, doomed, pipe)
+                        reached = await _write_and_kill(client, attempt, doomed, pipe, calls)
+                    # The first call may go on for minutes without a browser; the repeat joins it.
                     async with site.open_browser():
                         envelope = await _repeat(client, attempt)
+                        await attempt.first_call_is_over.wait()
         if cell.victim is Victim.BROKER:
             async with open_client(SERVE_COMMAND, env=site.env, cwd=site.project) as client:
                 await _select(client)
@@ -224,29 +231,31 @@ async def _is_selected(client: McpClient) -> bool:
     return bool(envelope["ok"])
 
 
-async def _write_and_kill(client: McpClient, attempt: Attempt, chain: Chain, pipe: failpipe) -> bool:
-    """Begin the write, wait for the point, kill the victim, and see the first call end; tell whether it was reached."""
+async def _write_and_kill(
+    client: McpClient, attempt: Attempt, chain: Chain, pipe: failpipe, calls: trio.Nursery
+) -> bool:
+    """Begin the write in `calls`, wait for the point and kill the victim; tell whether the point was reached."""
     cell = attempt.cell
     await _select(client)
-    async with trio.open_nursery() as nursery:
-
-        async def first_call() -> None:
-            try:
-                await attempt.call(client)
-            except ServerGone:
-                assert cell.victim is Victim.BROKER
-
-        if isinstance(cell.point, Hold):
-            await attempt.site.ask(partial(attempt.site.control.add_fault, cell.point.fault))
-        nursery.start_soon(first_call)
-        with trio.fail_after(REACH_WITHIN_S):
-            reached = await _reach(attempt, client, pipe)
-        await kill(cell.victim, client, chain)
-        if isinstance(cell.point, Stop) and cell.victim is not Victim.BROKER:
-            os.kill(client.process.pid, signal.SIGCONT)
-        if isinstance(cell.point, Hold):
-            await attempt.site.ask(attempt.site.control.clear_faults)
+    if isinstance(cell.point, Hold):
+        await attempt.site.ask(partial(attempt.site.control.add_fault, cell.point.fault))
+    calls.start_soon(_first_call, client, attempt)
+    with trio.fail_after(REACH_WITHIN_S):
+        reached = await _reach(attempt, client, pipe)
+    await kill(cell.victim, client, chain)
+    if isinstance(cell.point, Stop) and cell.victim is not Victim.BROKER:
+        os.kill(client.process.pid, signal.SIGCONT)
+    if isinstance(cell.point, Hold):
+        await attempt.site.ask(attempt.site.control.clear_faults)
     return reached
+
+
+async def _first_call(client: McpClient, attempt: Attempt) -> None:
+    try:
+        await attempt.call(client)
+    except ServerGone:
+        assert attempt.cell.victim is Victim.BROKER
+    attempt.first_call_is_over.set()
 
 
 async def _reach(attempt: Attempt, client: McpClient, pipe: failpipe) -> bool:

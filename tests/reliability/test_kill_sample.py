@@ -20,6 +20,8 @@ SAMPLE = (
     Cell(FILE, Stop("after", "answer", "upload_slice", 2), Victim.BROKER),
     Cell(NOTE, Stop("after", "prove_step", "create"), Victim.HOST),
     Cell(FILE, Hold("upload.slice", is_effective=False, nth=2), Victim.RENDERER),
+    Cell(FILE, Stop("after", "mark_sent", "upload"), Victim.EXTENSION),
+    Cell(FILE, Stop("after", "mark_sent", "upload", 2), Victim.BROWSER),
 )
 
 
