@@ -8,9 +8,9 @@ SIGCONT.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any
@@ -37,7 +37,8 @@ class Failpoint:
         if self._seen == self._stop.nth:
             with open(self._pipe, "w", encoding="utf-8") as pipe:  # a pipe, opened for one line
                 pipe.write(f"{self._stop.name}\n")
-            os.kill(os.getpid(), signal.SIGSTOP)
+            # To this very thread: a signal to the process may be taken by another one, while this one runs on a little.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def wrap_statement(cls: type, name: str, failpoint: Failpoint) -> None:
