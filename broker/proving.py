@@ -53,11 +53,13 @@ async def create_once(
             before = sorted(await read_list())
             await mutation.mark_sent(step, {"before": before})
             try:
+                # Nothing else may stand here: whatever raises is judged as the answer to this very request.
                 remote_id = await send()
-                doubles = await _doubles(mutation, read_list, before, remote_id, could_be_ours)
             except GatewayError as error:
                 await raise_if_without_effect(mutation, step, error)
                 remote_id = await _look_back(mutation, step, read_list, could_be_ours, str(error.message))
+            else:
+                doubles = await _doubles(mutation, read_list, before, remote_id, could_be_ours)
         else:
             cause = "an earlier call was cut short after its request was sent"
             remote_id = await _look_back(mutation, step, read_list, could_be_ours, cause)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import trio
 from trio.testing import MockClock
 
-from broker.errors import MutationUnknown
+from broker.errors import InternalError, MutationUnknown
 from tests.broker.mutation_helpers import Fate, Notebook, open_writer
 
 
@@ -110,3 +111,21 @@ async def test_a_request_that_arrived_twice_is_told_and_the_double_left_alone(
         assert await writer.create() == {"made": "id-3", "doubles": ["id-2"], "replayed": False}
         assert await writer.create() == {"made": "id-3", "doubles": ["id-2"], "replayed": True}
     assert notebook.things.keys() == {"old", "id-2", "id-3"}
+
+
+async def test_a_journal_that_fails_after_the_answer_is_no_proof_that_nothing_started(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error says that *it* started nothing; the request was answered."""
+
+    async def fail(*_: object) -> frozenset[str]:
+        await trio.lowlevel.checkpoint()
+        raise InternalError("The journal stayed locked.", retryable=True, started=False)
+
+    notebook = Notebook()
+    async with open_writer(tmp_path, notebook) as writer:
+        with monkeypatch.context() as locked:
+            locked.setattr("broker.journal.Journal.claimed_among", fail)
+            assert isinstance(await writer.failure(), MutationUnknown)
+        assert (await writer.create())["made"] == "id-1"
+    assert notebook.requests == ["n"]
