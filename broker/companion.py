@@ -102,36 +102,8 @@ class AnswerChunks(Protocol):
     def hops(self) -> dict[str, float]: ...
 
 
-class Companion(Protocol):
-    """The one browser this session works through.
-
-    Raises (all methods): CompanionOffline, VersionSkew, AccountMismatch, AuthRequired, AllowlistDenied, TabDiscarded,
-        RateLimited, DeadlineExceeded, and what else the worker reports; always a `broker.errors.GatewayError`, whose
-        `started` is False only when the request provably never reached the service.
-    """
-
-    async def identity(self, *, refresh: bool = False, deadline_s: float, traceparent: str) -> Identity:
-        """Ask the page who is signed in. `refresh` reloads the tab first, which gives it a new CSRF token."""
-        ...
-
-    async def status(self, *, deadline_s: float, traceparent: str) -> dict[str, object]:
-        """Return the worker's own account of itself; never opens a tab."""
-        ...
-
-    async def rpc(
-        self, rpc_id: str, params: object, *, notebook: str | None, deadline_s: float, traceparent: str
-    ) -> RpcReply:
-        """Send one batchexecute request from the page. `notebook` is None for calls about no notebook in particular."""
-        ...
-
-    def stream(
-        self, params: object, *, notebook: str, deadline_s: float, traceparent: str
-    ) -> AbstractAsyncContextManager[AnswerChunks]:
-        """Ask one question. Leaving the context before the end cancels the stream in the page.
-
-        Raises (while iterating): StreamSevered when the stream ended before the worker's closing result.
-        """
-        ...
+class UploadCompanion(Protocol):
+    """The part of the browser that uploads use. Raises (all methods): as `Companion`."""
 
     async def upload_start(
         self,
@@ -165,5 +137,37 @@ class Companion(Protocol):
         """Send what the page has gathered and say that this was all.
 
         Raises: InvalidArgument with the detail ``reason: incomplete`` when the page lacks a part; nothing was sent.
+        """
+        ...
+
+
+class Companion(UploadCompanion, Protocol):
+    """The one browser this session works through.
+
+    Raises (all methods): CompanionOffline, VersionSkew, AccountMismatch, AuthRequired, AllowlistDenied, TabDiscarded,
+        RateLimited, DeadlineExceeded, and what else the worker reports; always a `broker.errors.GatewayError`, whose
+        `started` is False only when the request provably never reached the service.
+    """
+
+    async def identity(self, *, refresh: bool = False, deadline_s: float, traceparent: str) -> Identity:
+        """Ask the page who is signed in. `refresh` reloads the tab first, which gives it a new CSRF token."""
+        ...
+
+    async def status(self, *, deadline_s: float, traceparent: str) -> dict[str, object]:
+        """Return the worker's own account of itself; never opens a tab."""
+        ...
+
+    async def rpc(
+        self, rpc_id: str, params: object, *, notebook: str | None, deadline_s: float, traceparent: str
+    ) -> RpcReply:
+        """Send one batchexecute request from the page. `notebook` is None for calls about no notebook in particular."""
+        ...
+
+    def stream(
+        self, params: object, *, notebook: str, deadline_s: float, traceparent: str
+    ) -> AbstractAsyncContextManager[AnswerChunks]:
+        """Ask one question. Leaving the context before the end cancels the stream in the page.
+
+        Raises (while iterating): StreamSevered when the stream ended before the worker's closing result.
         """
         ...

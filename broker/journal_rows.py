@@ -14,8 +14,6 @@ from broker.journal_states import SETTLED, State
 
 Json = dict[str, object]
 
-CREATE_FINGERPRINT: Final = "create"
-
 COLUMNS: Final = (
     "id, account, tool, key, notebook_id, state, owner, result, error, traceparent, created_at_ms, updated_at_ms"
 )

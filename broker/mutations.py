@@ -19,10 +19,11 @@ import trio
 from attrs import define, field, frozen
 
 from broker.backoff import Backoff
-from broker.errors import ERROR_CLASSES, CallCancelled, ErrorCode, GatewayError, InvalidArgument, MutationUnknown
+from broker.errors import CallCancelled, DeadlineExceeded, GatewayError, InvalidArgument, MutationUnknown
 from broker.faults import as_gateway_error
 from broker.journal_rows import Found, Json, MutationRecord, Request, StepRecord
-from broker.scrubber import scrub_content, scrub_json, scrub_text
+from broker.scrubber import scrub_content, scrub_json
+from broker.write_outcomes import as_rejected, as_unknown, cut_short, error_json, stored_outcome
 
 if TYPE_CHECKING:
     from broker.journal import Journal
@@ -31,6 +32,9 @@ ANSWER_WITHIN_S: Final = 45.0
 """No call stays silent longer; most clients give up after 60 s."""
 SETTLE_WITHIN_S: Final = 3.0
 """How long a run that is cancelled may take to write down where it stands."""
+OTHERS_WITHIN_S: Final = 600.0
+"""How long a run waits for another session: for its turn to create, or for the end of the same write there. A session
+that is alive and stays silent for so long is stopped (a sleeping laptop), and its writes are nobody else's."""
 TURN_BACKOFF: Final = Backoff(base_s=0.02, cap_s=0.5)
 """Between looks at a lease or a run that another broker has."""
 
@@ -40,7 +44,7 @@ Write = Callable[["Mutation"], Awaitable[Result]]
 OnProgress = Callable[[Json], Awaitable[None]]
 
 
-def _keep_nothing() -> None:
+def keep_nothing() -> None:
     """For writes that hold nothing open."""
 
 
@@ -57,6 +61,9 @@ class StillRunning:
     """The write goes on; the same call again collects it. `progress` is what the running form shows of it."""
 
     progress: Json
+
+    def as_result(self) -> Result:
+        return {"status": "running", **self.progress}
 
 
 class Mutation:
@@ -105,9 +112,9 @@ class Mutation:
         """
         async with self._turns.of(self.record.notebook_id, kind):
             waiting = TURN_BACKOFF
+            give_up_at = trio.current_time() + OTHERS_WITHIN_S
             while not await self.journal.try_lease(self.record.id, kind):
-                pause_s, waiting = waiting.next(self.rng)
-                await trio.sleep(pause_s)
+                waiting = await _wait_for_others(waiting, give_up_at, self.rng)
             yield
 
 
@@ -191,7 +198,7 @@ class Mutations:
         return f"<Mutations {len(self._runs)} running>"
 
     async def carry_out(
-        self, request: Request, write: Write, on_progress: OnProgress, *, release: Callable[[], None] = _keep_nothing
+        self, request: Request, write: Write, on_progress: OnProgress, *, release: Callable[[], None] = keep_nothing
     ) -> Result | StillRunning:
         """Carry a write out, join it, or return its stored outcome; wait for at most `ANSWER_WITHIN_S`.
 
@@ -263,19 +270,19 @@ class Mutations:
 
     async def _begin_and_write(self, journal: Journal, run: _Run, write: Write) -> Result:
         waiting = TURN_BACKOFF
+        give_up_at = trio.current_time() + OTHERS_WITHIN_S
         while True:
             begun = await journal.begin(run.request)
             match begun.found:
                 case Found.OTHER_PAYLOAD:
                     raise _other_payload(run.request.tool)
                 case Found.SETTLED:
-                    return _stored_outcome(begun.record)
+                    return stored_outcome(begun.record)
                 case Found.OURS:
                     return await self._write(journal, run, begun.record, write)
                 case Found.ELSEWHERE:
                     run.show({"stage": "carried out by another session"})
-                    pause_s, waiting = waiting.next(self._rng)
-                    await trio.sleep(pause_s)
+                    waiting = await _wait_for_others(waiting, give_up_at, self._rng)
 
     async def _write(self, journal: Journal, run: _Run, record: MutationRecord, write: Write) -> Result:
         mutation = Mutation(journal, run, record, self._turns, self._rng)
@@ -283,18 +290,35 @@ class Mutations:
         try:
             result = await write(mutation)
         except Refused as refused:
-            error = _as_rejected(refused.error, mutation)
-            await journal.reject(record.id, _error_json(error))
+            error = as_rejected(refused.error, mutation.record)
+            await journal.reject(record.id, error_json(error))
             raise error from refused.error
         except BaseException as error:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_WITHIN_S):
                 await _leave_open(journal, mutation, error)
             if mutation.has_sent and isinstance(error, Exception) and not isinstance(error, MutationUnknown):
-                raise _as_unknown(error, mutation) from error
+                raise as_unknown(error, mutation.record) from error
             raise
         stored = cast("Result", scrub_json(result, scrub_content))
         await journal.confirm(record.id, stored)
         return {**result, "replayed": False}
+
+
+async def _wait_for_others(waiting: Backoff, give_up_at: float, rng: Random) -> Backoff:
+    """Pause before the next look at what another session does; return the backoff for the one after.
+
+    Raises:
+        DeadlineExceeded: Trio's clock reads `give_up_at`.
+    """
+    if trio.current_time() >= give_up_at:
+        raise DeadlineExceeded(
+            f"Another session has been at this for {OTHERS_WITHIN_S:g} s; nothing was sent by this one.",
+            hint="End the other session if it hangs, then repeat the call with the same idempotency key.",
+            started=False,
+        )
+    pause_s, following = waiting.next(rng)
+    await trio.sleep(pause_s)
+    return following
 
 
 async def _leave_open(journal: Journal, mutation: Mutation, error: BaseException) -> None:
@@ -302,60 +326,8 @@ async def _leave_open(journal: Journal, mutation: Mutation, error: BaseException
     if not mutation.has_sent:
         await journal.let_go(mutation.record.id)
         return
-    known = _as_unknown(error, mutation) if isinstance(error, Exception) else _cut_short(mutation)
-    await journal.lose(mutation.record.id, _error_json(known))
-
-
-def _as_unknown(error: Exception, mutation: Mutation) -> MutationUnknown:
-    if isinstance(error, MutationUnknown):
-        error.details.setdefault("journal_id", mutation.record.id)
-        return error
-    cause = as_gateway_error(error, f"{mutation.record.tool}: the write")
-    return MutationUnknown(
-        f"{mutation.record.tool} did not come to its end, and it may have taken effect: {cause.message}",
-        details={**cause.details, "cause": str(cause.code), "journal_id": mutation.record.id},
-    )
-
-
-def _cut_short(mutation: Mutation) -> MutationUnknown:
-    return MutationUnknown(
-        f"{mutation.record.tool} was cut short after its request was sent.",
-        details={"journal_id": mutation.record.id},
-    )
-
-
-def _as_rejected(error: GatewayError, mutation: Mutation) -> GatewayError:
-    """Say beside the error that the key is used up: the stored outcome will answer every repeat."""
-    stays = "What was made before stays in the notebook" if mutation.record.claims else "Nothing was written"
-    again = f"{stays}. A new try needs a new idempotency_key."
-    return _rebuilt(
-        error.code, error.message, f"{error.hint} {again}".strip(), {**error.details, "mutation": "rejected"}
-    )
-
-
-def _rebuilt(code: ErrorCode, message: str, hint: str, details: Json) -> GatewayError:
-    cls = ERROR_CLASSES[code]
-    error = cls.__new__(cls)
-    GatewayError.__init__(error, message, hint=hint, retryable=False, details=details, started=False)
-    return error
-
-
-def _error_json(error: GatewayError) -> Json:
-    return cast("Json", scrub_json(error.as_error(), scrub_text))
-
-
-def _stored_outcome(record: MutationRecord) -> Result:
-    """Return the stored result as a replay, or raise the stored error."""
-    if record.result is not None:
-        return {**record.result, "replayed": True}
-    stored = record.error or {}
-    details = stored.get("details")
-    raise _rebuilt(
-        ErrorCode(str(stored.get("code", ErrorCode.INTERNAL))),
-        str(stored.get("message", "The write was rejected.")),
-        str(stored.get("hint", "")),
-        cast("Json", details) if isinstance(details, dict) else {},
-    )
+    known = as_unknown(error, mutation.record) if isinstance(error, Exception) else cut_short(mutation.record)
+    await journal.lose(mutation.record.id, error_json(known))
 
 
 def _other_payload(tool: str) -> InvalidArgument:

@@ -10,19 +10,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-import trio
-
 from broker.calls import CallContext
 from broker.errors import CallCancelled, GatewayError, MutationUnknown, NotFound
-from broker.journal_rows import CREATE_FINGERPRINT, Request, fingerprint, payload_hash
+from broker.journal_rows import fingerprint
 from broker.journal_states import State
-from broker.mutations import Mutation, Result, StillRunning
+from broker.mutations import Mutation, Result
 from broker.notes import Note, Notes
-from broker.proving import LOOK_BACK_S, LOOK_BACKOFF, create_once, doubles_of, raise_if_without_effect
+from broker.proving import create_once, doubles_of, look_until, raise_if_without_effect
 from broker.published import shown_title
 from broker.published_mutation import with_doubles
 from broker.session import Session, ToolCall
 from broker.upstream import Upstream
+from broker.write_requests import carry_out, make_request
 
 WRITE_TIMEOUT_S: Final = 180.0
 """For the requests of one note. No caller waits that long; the run does."""
@@ -35,18 +34,12 @@ async def create_note(session: Session, notebook_id: str, title: str, content: s
 
     Raises: as `Mutations.carry_out`.
     """
-    request = Request(
-        account=(await session.config.get()).account.lower(),
-        tool="create_note",
-        key=key,
-        notebook_id=notebook_id,
-        payload_hash=payload_hash(notebook_id, {"title": title, "content": content}),
-        fingerprint=fingerprint(CREATE_FINGERPRINT),
-        traceparent=call.ctx.traceparent,
-    )
-    ctx = call.ctx.detached(WRITE_TIMEOUT_S)
-    write = partial(_create, session.upstream, title, content, ctx)
-    return _shown(await session.mutations.carry_out(request, write, call.say_stage))
+    payload = {"title": title, "content": content}
+    # Between its two requests every new note looks the same.
+    looks = fingerprint("note")
+    request = await make_request(session, notebook_id, "create_note", key, payload, looks, call)
+    write = partial(_create, session.upstream, title, content, call.ctx.detached(WRITE_TIMEOUT_S))
+    return await carry_out(session, request, write, call)
 
 
 async def delete_note(session: Session, notebook_id: str, note_id: str, key: str, call: ToolCall) -> Result:
@@ -55,25 +48,13 @@ async def delete_note(session: Session, notebook_id: str, note_id: str, key: str
     Raises: as `Mutations.carry_out`; NotFound when the notebook has no such note, with nothing sent; CallCancelled when
         the person said no.
     """
-    request = Request(
-        account=(await session.config.get()).account.lower(),
-        tool="delete_note",
-        key=key,
-        notebook_id=notebook_id,
-        payload_hash=payload_hash(notebook_id, {"note_id": note_id}),
-        fingerprint=fingerprint("delete", note_id),
-        traceparent=call.ctx.traceparent,
-    )
+    looks = fingerprint("delete", note_id)
+    request = await make_request(session, notebook_id, "delete_note", key, {"note_id": note_id}, looks, call)
     if not await session.mutations.is_begun(request):
         note = _require_live(await session.upstream.list_notes(notebook_id, call.ctx), note_id)
         await _ask_the_person(session, note, call)
-    ctx = call.ctx.detached(WRITE_TIMEOUT_S)
-    write = partial(_delete, session.upstream, note_id, ctx)
-    return _shown(await session.mutations.carry_out(request, write, call.say_stage))
-
-
-def _shown(outcome: Result | StillRunning) -> Result:
-    return {"status": "running", **outcome.progress} if isinstance(outcome, StillRunning) else outcome
+    write = partial(_delete, session.upstream, note_id, call.ctx.detached(WRITE_TIMEOUT_S))
+    return await carry_out(session, request, write, call)
 
 
 # ---------------------------------------------------------------------------------------------------- create and fill
@@ -125,18 +106,12 @@ async def _is_filled(
     upstream: Upstream, note_id: str, title: str, content: str, ctx: CallContext, mutation: Mutation
 ) -> bool:
     """Look whether the text has arrived after all, for `LOOK_BACK_S`."""
-    waiting = LOOK_BACKOFF
-    with trio.move_on_after(LOOK_BACK_S):
-        while True:
-            try:
-                note = _maybe_note(await upstream.list_notes(mutation.record.notebook_id, ctx), note_id)
-            except GatewayError:
-                note = None  # the browser may come back within the time
-            if note is not None and _has(note, title, content):
-                return True
-            pause_s, waiting = waiting.next(mutation.rng)
-            await trio.sleep(pause_s)
-    return False
+
+    async def look() -> bool:
+        note = _maybe_note(await upstream.list_notes(mutation.record.notebook_id, ctx), note_id)
+        return note is not None and _has(note, title, content)
+
+    return (await look_until(look, mutation.rng)).is_seen
 
 
 def _half_done(mutation: Mutation, note_id: str, cause: str) -> MutationUnknown:
@@ -206,20 +181,15 @@ async def _delete(upstream: Upstream, note_id: str, ctx: CallContext, mutation: 
 
 async def _wait_until_gone(upstream: Upstream, note_id: str, cause: str, ctx: CallContext, mutation: Mutation) -> None:
     """Read back: unknown ids are ignored silently by the service, so its yes alone proves nothing (wire, 9)."""
-    waiting = LOOK_BACKOFF
-    with trio.move_on_after(LOOK_BACK_S):
-        while True:
-            try:
-                notes = await upstream.list_notes(mutation.record.notebook_id, ctx)
-            except GatewayError as error:
-                cause = f"{cause}; looking back failed too: {error.message}"
-            else:
-                if _maybe_note(notes, note_id) is None:
-                    return
-            pause_s, waiting = waiting.next(mutation.rng)
-            await trio.sleep(pause_s)
+
+    async def look() -> bool:
+        return _maybe_note(await upstream.list_notes(mutation.record.notebook_id, ctx), note_id) is None
+
+    looked = await look_until(look, mutation.rng)
+    if looked.is_seen:
+        return
     raise MutationUnknown(
-        f"delete_note: note {note_id} is still there after {LOOK_BACK_S:g} s: {cause}.",
+        f"delete_note: note {note_id} is not seen to be gone: {cause}{looked.trouble}.",
         hint="Repeat the call with the same idempotency key to look again. To delete it after all, use a new key.",
         details={"stage": "delete", "note_id": note_id, "journal_id": mutation.record.id},
     )

@@ -6,10 +6,12 @@ for ours (C-075). Absence proves nothing, because a write may land late.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from random import Random
 from typing import Final, TypeVar, cast
 
 import trio
+from attrs import frozen
 
 from broker.backoff import Backoff
 from broker.errors import GatewayError, MutationUnknown
@@ -89,9 +91,7 @@ async def _doubles(
         items = await read_list()
     except GatewayError:
         return []
-    new = [key for key, item in items.items() if key not in before and key != remote_id and could_be_ours(item)]
-    taken = await mutation.journal.claimed_among(mutation.record.account, new)
-    return [key for key in new if key not in taken]
+    return await _new_and_free(mutation, items, [*before, remote_id], could_be_ours)
 
 
 async def raise_if_without_effect(mutation: Mutation, step: str, error: GatewayError) -> None:
@@ -119,6 +119,31 @@ async def _claim(mutation: Mutation, step: str, remote_id: str, doubles: list[st
         ) from error
 
 
+@frozen
+class Looked:
+    """What looking came to. `trouble` is the end of a sentence: why the last look failed, or empty."""
+
+    is_seen: bool
+    trouble: str
+
+
+async def look_until(look: Callable[[], Awaitable[bool]], rng: Random) -> Looked:
+    """Look until `look` says yes, for at most `LOOK_BACK_S`. A look that fails is not the last one."""
+    trouble = ""
+    waiting = LOOK_BACKOFF
+    with trio.move_on_after(LOOK_BACK_S):
+        while True:
+            try:
+                if await look():
+                    return Looked(is_seen=True, trouble="")
+                trouble = ""
+            except GatewayError as error:
+                trouble = f"; looking back failed too: {error.message}"
+            pause_s, waiting = waiting.next(rng)
+            await trio.sleep(pause_s)
+    return Looked(is_seen=False, trouble=trouble)
+
+
 async def _look_back(
     mutation: Mutation, step: str, read_list: ReadList[Item], could_be_ours: Callable[[Item], bool], cause: str
 ) -> str:
@@ -130,26 +155,28 @@ async def _look_back(
     record = mutation.maybe_step(step)
     assert record is not None
     found: list[str] = []
-    trouble = ""
-    waiting = LOOK_BACKOFF
-    with trio.move_on_after(LOOK_BACK_S):
-        while True:
-            try:
-                items = await read_list()
-            except GatewayError as error:
-                trouble = f"; looking back failed too: {error.message}"
-            else:
-                trouble = ""
-                new = [key for key, item in items.items() if key not in record.before and could_be_ours(item)]
-                taken = await mutation.journal.claimed_among(mutation.record.account, new)
-                found = [key for key in new if key not in taken]
-                if len(found) > 1:
-                    break
-                if found and not await mutation.journal.rivals(mutation.record.id, step):
-                    return found[0]
-            pause_s, waiting = waiting.next(mutation.rng)
-            await trio.sleep(pause_s)
-    raise _unknown(mutation, step, cause, found, trouble)
+    is_certain = False
+
+    async def look() -> bool:
+        """Tell whether looking further can bring nothing new: one that is ours for certain, or too many."""
+        nonlocal found, is_certain
+        found = await _new_and_free(mutation, await read_list(), record.before, could_be_ours)
+        is_certain = len(found) == 1 and not await mutation.journal.rivals(mutation.record.id, step)
+        return is_certain or len(found) > 1
+
+    looked = await look_until(look, mutation.rng)
+    if is_certain:
+        return found[0]
+    raise _unknown(mutation, step, cause, found, looked.trouble)
+
+
+async def _new_and_free(
+    mutation: Mutation, items: Mapping[str, Item], before: Collection[str], could_be_ours: Callable[[Item], bool]
+) -> list[str]:
+    """Return the ids that were not there before, look like ours, and are claimed by no write."""
+    new = [key for key, item in items.items() if key not in before and could_be_ours(item)]
+    taken = await mutation.journal.claimed_among(mutation.record.account, new)
+    return [key for key in new if key not in taken]
 
 
 def _unknown(mutation: Mutation, step: str, cause: str, found: list[str], trouble: str) -> MutationUnknown:

@@ -9,6 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Final, get_args
 
+from broker.cursor import MAX_CURSOR_CHARS
 from broker.notebooks import Notebook, Role, Source, State
 from broker.schemas import JsonSchema, closed_object, flag, list_of, text, whole_number
 
@@ -57,6 +58,16 @@ STATE_COUNTS_SCHEMA: Final = closed_object(
 )
 
 SOURCE_IDS_SCHEMA: Final = list_of(text(), "Ids of sources.")
+
+
+def page_properties(default_size: int, largest: int, remark: str = "") -> dict[str, JsonSchema]:
+    """Return the two arguments of every tool that lists; `remark` follows the range of the page size."""
+    return {
+        "page_size": whole_number(
+            f"Rows per page, 1 to {largest}{remark}.", minimum=1, maximum=largest, default=default_size
+        ),
+        "cursor": text("next_cursor of the page before.", minLength=1, maxLength=MAX_CURSOR_CHARS),
+    }
 
 
 def notebook_facts(notebook: Notebook) -> Row:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # the codecs are not needed to publish a schema
 MAX_SHOWN_CONTENT_CHARS: Final = 30_000
 """Of one note's text, counted as it stands in JSON, so that a page with its title and its frame keeps to its limit."""
 
+LONGEST_IN_JSON: Final = 6
+"""Characters that an escaped control character takes; every other code point takes fewer."""
+
 NOTE_SCHEMA: Final[JsonSchema] = closed_object(
     {
         "id": text(),
@@ -51,7 +54,9 @@ def note_row(note: Note) -> Row:
 
 def _beginning(content: str) -> str:
     """Return as many code points as fit."""
-    if len(content) * 6 <= MAX_SHOWN_CONTENT_CHARS:  # no code point takes more than \uXXXX
+    if (
+        len(content) * 6 <= MAX_SHOWN_CONTENT_CHARS
+    ):  # as an escape a code point takes six characters, and none takes more
         return content
     lengths = range(min(len(content), MAX_SHOWN_CONTENT_CHARS) + 1)
     return content[: bisect_right(lengths, MAX_SHOWN_CONTENT_CHARS, key=lambda n: _json_chars(content[:n])) - 1]

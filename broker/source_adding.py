@@ -14,15 +14,16 @@ from attrs import field, frozen
 
 from broker.calls import CallContext
 from broker.errors import GatewayError
-from broker.journal_rows import Json, Request, fingerprint, payload_hash
+from broker.journal_rows import Json, fingerprint
 from broker.journal_states import State
-from broker.mutations import Mutation, Refused, Result, StillRunning
+from broker.mutations import Mutation, Refused, Result
 from broker.notebooks import Source
 from broker.proving import create_once, doubles_of
 from broker.published import source_row
 from broker.published_mutation import with_doubles
 from broker.requests import DriveSpec, SourceSpec, TextSpec, WebSpec, YouTubeSpec
 from broker.session import Session, ToolCall
+from broker.write_requests import carry_out, make_request
 
 if TYPE_CHECKING:
     from broker.file_access import OpenedFile
@@ -31,6 +32,7 @@ ADD_TIMEOUT_S: Final = 240.0
 """For the one request: the service answers when it has read the source (recorded: 1.2 to 6.5 s)."""
 UPLOAD_TIMEOUT_S: Final = 6 * 3600.0
 """For a whole upload; each of its requests has its own, shorter one."""
+TOOL: Final = "add_source"
 UPLOAD: Final = "upload"
 
 
@@ -48,10 +50,9 @@ async def add_source(session: Session, notebook_id: str, spec: SourceSpec, key: 
 
     Raises: as `Mutations.carry_out`.
     """
-    request = await _request(session, notebook_id, key, call, _payload(spec), _visible(spec))
-    ctx = call.ctx.detached(ADD_TIMEOUT_S)
-    write = partial(_add, session, spec, ctx)
-    return _shown(await session.mutations.carry_out(request, write, call.say_stage))
+    request = await make_request(session, notebook_id, TOOL, key, _payload(spec), _visible(spec), call)
+    write = partial(_add, session, spec, call.ctx.detached(ADD_TIMEOUT_S))
+    return await carry_out(session, request, write, call)
 
 
 async def add_file(session: Session, notebook_id: str, spec: FileSpec, key: str, call: ToolCall) -> Result:
@@ -66,31 +67,10 @@ async def add_file(session: Session, notebook_id: str, spec: FileSpec, key: str,
         "size_bytes": spec.file.size_bytes,
         "sha256": spec.file.sha256,
     }
-    request = await _request(session, notebook_id, key, call, payload, fingerprint("file", spec.name))
-    ctx = call.ctx.detached(UPLOAD_TIMEOUT_S)
-
-    async def write(mutation: Mutation) -> Result:
-        return await _add_file(session, spec, ctx, mutation)
-
-    return _shown(await session.mutations.carry_out(request, write, call.say_stage, release=spec.file.close))
-
-
-async def _request(
-    session: Session, notebook_id: str, key: str, call: ToolCall, payload: Json, visible: str
-) -> Request:
-    return Request(
-        account=(await session.config.get()).account.lower(),
-        tool="add_source",
-        key=key,
-        notebook_id=notebook_id,
-        payload_hash=payload_hash(notebook_id, payload),
-        fingerprint=visible,
-        traceparent=call.ctx.traceparent,
-    )
-
-
-def _shown(outcome: Result | StillRunning) -> Result:
-    return {"status": "running", **outcome.progress} if isinstance(outcome, StillRunning) else outcome
+    looks = fingerprint("file", spec.name)
+    request = await make_request(session, notebook_id, TOOL, key, payload, looks, call)
+    write = partial(_add_file, session, spec, call.ctx.detached(UPLOAD_TIMEOUT_S))
+    return await carry_out(session, request, write, call, release=spec.file.close)
 
 
 # ---------------------------------------------------------------------------------------------------- one request

@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from broker.backoff import Backoff
 from broker.calls import CallContext
-from broker.companion import SliceReply, UploadStart, UploadStatus
+from broker.companion import UploadCompanion, UploadStatus
 from broker.errors import DeadlineExceeded, GatewayError
 from broker.notebooks import Source
 from broker.sent_content import FileBytes, FileChanged, SentContent
@@ -69,34 +69,6 @@ class UploadRecord(Protocol):
     async def finalizing(self) -> None:
         """Note that a finalisation is about to leave."""
         ...
-
-
-class UploadCompanion(Protocol):
-    """The part of `broker.companion.Companion` that uploads use."""
-
-    async def upload_start(
-        self,
-        *,
-        notebook: str,
-        source_id: str,
-        name: str,
-        size_bytes: int,
-        mime_type: str,
-        deadline_s: float,
-        traceparent: str,
-    ) -> UploadStart: ...
-
-    async def upload_slice(
-        self, *, notebook: str, upload: str, offset: int, data: bytes, deadline_s: float, traceparent: str
-    ) -> SliceReply: ...
-
-    async def upload_query(
-        self, *, notebook: str, upload: str, deadline_s: float, traceparent: str
-    ) -> UploadStatus: ...
-
-    async def upload_finish(
-        self, *, notebook: str, upload: str, deadline_s: float, traceparent: str
-    ) -> UploadStatus: ...
 
 
 @frozen

@@ -8,7 +8,7 @@ import trio
 from attrs import frozen
 
 from broker.catalog import Hints, Tool
-from broker.cursor import MAX_CURSOR_CHARS, RowKey, paginate
+from broker.cursor import RowKey, paginate
 from broker.project_file import Ignored, Proposal
 from broker.published import (
     CONTENT_NOTE,
@@ -17,6 +17,7 @@ from broker.published import (
     NOTEBOOK_FACTS,
     Row,
     notebook_facts,
+    page_properties,
 )
 from broker.schemas import closed_object, flag, list_of, text, whole_number
 from broker.session import Session, ToolCall
@@ -61,14 +62,7 @@ class Entry:
         return {**notebook_facts(self.notebook), "confirmed": True}
 
 
-INPUT_SCHEMA = closed_object(
-    {
-        "page_size": whole_number(
-            f"Rows per page, 1 to {MAX_PAGE_SIZE}.", minimum=1, maximum=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
-        ),
-        "cursor": text("next_cursor of the page before.", minLength=1, maxLength=MAX_CURSOR_CHARS),
-    }
-)
+INPUT_SCHEMA = closed_object(page_properties(DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE))
 
 RESULT_SCHEMA = closed_object(
     {

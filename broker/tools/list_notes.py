@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from broker.catalog import Hints, Tool
-from broker.cursor import MAX_CURSOR_CHARS, RowKey, paginate
-from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, MAX_LIST_CHARS
+from broker.cursor import RowKey, paginate
+from broker.published import CONTENT_NOTE, CONTENT_NOTE_SCHEMA, MAX_LIST_CHARS, page_properties
 from broker.published_notes import NOTE_SCHEMA, note_row
 from broker.schemas import closed_object, list_of, text, whole_number
 from broker.session import ToolCall
@@ -28,17 +28,7 @@ class Arguments:
     cursor: str | None = None
 
 
-INPUT_SCHEMA = closed_object(
-    {
-        "page_size": whole_number(
-            f"Rows per page, 1 to {MAX_PAGE_SIZE}; long notes make a page end earlier.",
-            minimum=1,
-            maximum=MAX_PAGE_SIZE,
-            default=DEFAULT_PAGE_SIZE,
-        ),
-        "cursor": text("next_cursor of the page before.", minLength=1, maxLength=MAX_CURSOR_CHARS),
-    }
-)
+INPUT_SCHEMA = closed_object(page_properties(DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, "; long notes make a page end earlier"))
 
 RESULT_SCHEMA = closed_object(
     {

@@ -16,7 +16,7 @@ from broker.errors import AccountMismatch, CompanionOffline, GatewayError, RateL
 from broker.journal import Journal
 from broker.journal_rows import Json, Request, fingerprint, payload_hash
 from broker.journal_store import JournalStore
-from broker.mutations import Mutation, Mutations, Result
+from broker.mutations import Mutation, Mutations, Result, StillRunning
 from broker.proving import create_once, doubles_of
 
 Answer = TypeVar("Answer")
@@ -125,7 +125,7 @@ class Writer:
     notebook: Notebook
     said: list[Json] = field(factory=list[Json])
 
-    async def create(self, key: str = "k", name: str = "n") -> Result:
+    async def ask(self, key: str = "k", name: str = "n") -> Result | StillRunning:
         async def write(mutation: Mutation) -> Result:
             made = await create_once(
                 mutation,
@@ -138,7 +138,10 @@ class Writer:
             doubles = doubles_of(mutation, "create")
             return {"made": made, "doubles": doubles} if doubles else {"made": made}
 
-        outcome = await self.mutations.carry_out(request(key, name=name), write, self.say)
+        return await self.mutations.carry_out(request(key, name=name), write, self.say)
+
+    async def create(self, key: str = "k", name: str = "n") -> Result:
+        outcome = await self.ask(key, name)
         assert isinstance(outcome, dict), outcome
         return outcome
 

@@ -9,10 +9,19 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from broker.errors import AccountMismatch, CallCancelled, InvalidArgument, MutationUnknown, RateLimited, TabDiscarded
+from broker.errors import (
+    AccountMismatch,
+    CallCancelled,
+    DeadlineExceeded,
+    GatewayError,
+    InvalidArgument,
+    MutationUnknown,
+    RateLimited,
+    TabDiscarded,
+)
 from broker.journal_states import State
-from broker.mutations import ANSWER_WITHIN_S, Mutation, Refused, Result, StillRunning
-from tests.broker.mutation_helpers import Fate, Notebook, inline_journal, open_writer, request
+from broker.mutations import ANSWER_WITHIN_S, OTHERS_WITHIN_S, Mutation, Refused, Result, StillRunning
+from tests.broker.mutation_helpers import Fate, Notebook, Writer, inline_journal, open_writer, request
 
 
 def states(home: Path) -> list[State]:
@@ -273,3 +282,42 @@ async def test_a_write_that_refuses_nothing_sent_says_so(tmp_path: Path, autojum
         with pytest.raises(CallCancelled) as caught:
             await writer.mutations.carry_out(request(), write, writer.say)
     assert "stays in the notebook" in caught.value.hint
+
+
+async def test_a_session_that_is_stopped_in_the_middle_of_the_same_write_is_not_waited_for_forever(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """It may wake up and send, so its row is nobody else's; but a caller must hear of it some day."""
+    sleeper = inline_journal(tmp_path, "sleeper")
+    begun = await sleeper.begin(request())
+    await sleeper.mark_sent(begun.record.id, "create", {"before": []})
+    notebook = Notebook()
+    async with open_writer(tmp_path, notebook, is_alive=lambda owner: True) as writer:
+        error = await hear_the_end(writer)
+    assert isinstance(error, DeadlineExceeded)
+    assert not error.started
+    assert notebook.requests == []
+
+
+async def test_a_session_that_is_stopped_while_it_has_the_turn_is_not_waited_for_forever(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    sleeper = inline_journal(tmp_path, "sleeper")
+    begun = await sleeper.begin(request("another key"))
+    assert await sleeper.try_lease(begun.record.id, "thing")
+    notebook = Notebook()
+    async with open_writer(tmp_path, notebook, is_alive=lambda owner: True) as writer:
+        error = await hear_the_end(writer)
+    assert isinstance(error, DeadlineExceeded)
+    assert notebook.requests == []
+
+
+async def hear_the_end(writer: Writer) -> GatewayError:
+    """Repeat the call for as long as it says that it is running."""
+    while True:
+        try:
+            outcome = await writer.ask()
+        except GatewayError as error:
+            return error
+        assert isinstance(outcome, StillRunning)
+        assert trio.current_time() < 2 * OTHERS_WITHIN_S

@@ -88,7 +88,7 @@ async def test_a_note_is_created_filled_and_replayed(tmp_path: Path) -> None:
 async def test_c073_when_the_text_does_not_arrive_the_repeat_finishes_the_same_note(
     tmp_path: Path, lost: GatewayError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.note_writing.LOOK_BACK_S", 0.05)
+    monkeypatch.setattr("broker.proving.LOOK_BACK_S", 0.05)
     async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
         await select(bench)
         lose(bench, before={"cYAfTb": [lost]})
@@ -137,7 +137,7 @@ async def test_a_lost_answer_to_the_second_request_is_found_by_looking(tmp_path:
 async def test_a_half_made_note_that_the_person_edited_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.note_writing.LOOK_BACK_S", 0.05)
+    monkeypatch.setattr("broker.proving.LOOK_BACK_S", 0.05)
     async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
         await select(bench)
         lose(bench, before={"cYAfTb": [CompanionOffline("The connection was reset.")]})

@@ -118,7 +118,7 @@ class Page:
 
 @define(eq=False)
 class BreakingCompanion:
-    """Implements `broker.uploading.UploadCompanion` over the model.
+    """Implements `broker.companion.UploadCompanion` over the model.
 
     Each call takes the next of `breaks`, if any; after those, the next in its operation's own list.
     """
