@@ -80,11 +80,11 @@ async def test_c029_secrets_in_what_the_service_says_are_not_passed_on(
 ) -> None:
     markers = [str(value) for value in _texts(json.loads(case_input("C-029-markers.json").read_text()))]
     await select(client)
-    for status in (400, 500):
-        body = "<html>" + "\n".join(markers) + "</html>"
-        control.add_fault({"rpc": "rLM1Ne", "fault": "body", "body": body, "times": None})
-        if status == 500:
-            control.add_fault({"rpc": "rLM1Ne", "fault": "http_error", "http_status": 500, "times": None})
+    page = "\n".join(markers)
+    answered_by_a_page = {"fault": "body", "body": f"<html>{page}</html>"}
+    refused_with_a_page = {"fault": "http_error", "http_status": 500, "reason": page}
+    for fault in (answered_by_a_page, refused_with_a_page):
+        control.add_fault({"rpc": "rLM1Ne", "times": None, **fault})
         with trio.fail_after(30):
             envelope = await call(client, "list_sources")
         assert not envelope["ok"]
