@@ -24,6 +24,7 @@ from harness.home import temporary_home
 from harness.mcp_client import SERVE_COMMAND, McpClient, ServerGone, open_client
 from harness.polling import until
 from native_host.paths import companion_pid, companion_sockets
+from tests.e2e.tabs import reload_tab
 from tests.reliability.points import Cell, Hold, Stop, Victim
 
 REACH_WITHIN_S: Final = 30.0
@@ -362,6 +363,10 @@ async def open_matrix() -> AsyncGenerator[Callable[[Cell], Any]]:
                 # Hosts that die one after the other are started less and less often; this worker starts afresh.
                 await chain.evaluate_in_worker("chrome.storage.session.remove('native_port_backoff')")
                 await chain.stop_worker()
-            return await run_cell(site, cell, chain)
+            verdict = await run_cell(site, cell, chain)
+            if isinstance(cell.point, Hold):
+                # A held request keeps one of the six connections that a page has to a host; a new document frees it.
+                await reload_tab(chain.connection)
+            return verdict
 
         yield run
