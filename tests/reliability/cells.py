@@ -364,8 +364,9 @@ async def open_matrix() -> AsyncGenerator[Callable[[Cell], Any]]:
                 await chain.evaluate_in_worker("chrome.storage.session.remove('native_port_backoff')")
                 await chain.stop_worker()
             verdict = await run_cell(site, cell, chain)
-            if isinstance(cell.point, Hold):
+            if isinstance(cell.point, Hold) and cell.victim is not Victim.RENDERER:
                 # A held request keeps one of the six connections that a page has to a host; a new document frees it.
+                assert chain is not None
                 await reload_tab(chain.connection)
             return verdict
 
