@@ -24,10 +24,11 @@ $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
 	@"$(BIN)/python" -m compileall -q notebook_gateway broker cdp native_host onboarding harness
 	@touch $@
 
-$(SETUP_DEV): $(SETUP) package.json package-lock.json scripts/ensure-strace.sh
+$(SETUP_DEV): $(SETUP) package.json package-lock.json scripts/ensure-strace.sh scripts/ensure-xvfb.sh
 	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@sh scripts/ensure-node.sh
 	@sh scripts/ensure-strace.sh
+	@sh scripts/ensure-xvfb.sh
 	@npm ci --silent --no-audit --no-fund
 	@touch $@
 
@@ -58,6 +59,7 @@ bench: $(SETUP_DEV)
 
 docs: $(SETUP_DEV)
 	"$(BIN)/python" -m broker.tool_docs > docs/tools.md
+	"$(BIN)/python" -m notebook_gateway.cli_docs > docs/cli.md
 
 clean:
 	rm -rf "$(VENV)" node_modules dist
