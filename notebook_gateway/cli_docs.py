@@ -1,6 +1,6 @@
 """Write docs/cli.md from the commands: ``python -m notebook_gateway.cli_docs > docs/cli.md``.
 
-Pure but for its last lines. A test compares the file with what this makes, so the reference cannot lag behind the commands.
+Pure but for its last lines. A test compares the file with what this makes, so the reference cannot lag behind.
 """
 
 from __future__ import annotations
