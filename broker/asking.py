@@ -9,6 +9,7 @@ from broker.answer_stream import Phase
 from broker.calls import CallContext
 from broker.citations import CitedAnswer
 from broker.errors import AllowlistDenied, StreamSevered
+from broker.forgotten_ids import is_forgotten_id
 from broker.published_answer import answer_facts
 from broker.query_runs import Result
 from broker.readiness import Scope, wait_for_scope
@@ -33,9 +34,8 @@ async def ask(
         try:
             answer = await _follow(session, scope, question, conversation, ctx, set_partial_text)
         except AllowlistDenied as error:
-            if conversation is None or error.started or error.details.get("reason") != "unknown_id":
+            if conversation is None or not is_forgotten_id(error):
                 raise
-            # The extension has forgotten what it minted (reloaded, or the browser restarted), and nothing was sent.
             answer = await _follow(session, scope, question, None, ctx, set_partial_text)
     grounded = await session.upstream.ground(scope.notebook, answer, ctx)
     result: Result = {**answer_facts(grounded), "sources_asked": [source.id for source in scope.sources]}

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Final
 
 from broker.calls import CallContext
-from broker.errors import CallCancelled, GatewayError, MutationUnknown, NotFound
+from broker.errors import AllowlistDenied, CallCancelled, GatewayError, MutationUnknown, NotFound
+from broker.forgotten_ids import is_forgotten_id
 from broker.journal_rows import fingerprint
 from broker.journal_states import State
 from broker.mutations import Mutation, Result
@@ -162,21 +163,31 @@ async def _ask_the_person(session: Session, note: Note, call: ToolCall) -> None:
 
 
 async def _delete(upstream: Upstream, note_id: str, ctx: CallContext, mutation: Mutation) -> Result:
-    notebook_id = mutation.record.notebook_id
     cause = "an earlier call was cut short after its request was sent"
     if mutation.maybe_step("delete") is None:
-        # Read again in the run itself: another session may have deleted it while the person was asked.
-        _require_live(await upstream.list_notes(notebook_id, ctx), note_id)
-        await mutation.mark_sent("delete", {"remote_id": note_id})
-        cause = "the service said yes, but the note is still there"
         try:
-            await upstream.delete_note(notebook_id, note_id, ctx)
-        except GatewayError as error:
-            await raise_if_without_effect(mutation, "delete", error)
-            cause = error.message
+            cause = await _send_delete(upstream, note_id, ctx, mutation)
+        except AllowlistDenied as error:
+            if not is_forgotten_id(error):
+                raise
+            cause = await _send_delete(upstream, note_id, ctx, mutation)
     await _wait_until_gone(upstream, note_id, cause, ctx, mutation)
     await mutation.prove_step("delete", {"remote_id": note_id})
     return {"status": "deleted", "note_id": note_id}
+
+
+async def _send_delete(upstream: Upstream, note_id: str, ctx: CallContext, mutation: Mutation) -> str:
+    """Ask for the deletion once; returns why a note that is still there may be so."""
+    notebook_id = mutation.record.notebook_id
+    # Read in the run itself: another session may have deleted it while the person was asked.
+    _require_live(await upstream.list_notes(notebook_id, ctx), note_id)
+    await mutation.mark_sent("delete", {"remote_id": note_id})
+    try:
+        await upstream.delete_note(notebook_id, note_id, ctx)
+    except GatewayError as error:
+        await raise_if_without_effect(mutation, "delete", error)
+        return error.message
+    return "the service said yes, but the note is still there"
 
 
 async def _wait_until_gone(upstream: Upstream, note_id: str, cause: str, ctx: CallContext, mutation: Mutation) -> None:

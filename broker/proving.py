@@ -15,6 +15,7 @@ from attrs import frozen
 
 from broker.backoff import Backoff
 from broker.errors import GatewayError, MutationUnknown
+from broker.forgotten_ids import is_forgotten_id
 from broker.journal_faults import ClaimTaken
 from broker.journal_rows import Json
 from broker.journal_states import State
@@ -99,9 +100,10 @@ async def raise_if_without_effect(mutation: Mutation, step: str, error: GatewayE
 
     Raises:
         Refused: the service or the executor said no.
-        GatewayError: `error` itself, for want of a browser, a tab or time: the key is as good as new (ADR-042).
+        GatewayError: `error` itself, for want of a browser, a tab, time or the extension's memory: the key is as good
+            as new (ADR-042).
     """
-    if not error.started and error.retryable:
+    if is_forgotten_id(error) or (not error.started and error.retryable):
         await mutation.take_back(step)
         raise error
     if error.definite or not error.started:

@@ -25,6 +25,7 @@ from broker.errors import (
     UpstreamRejected,
     UpstreamSchemaDrift,
 )
+from broker.forgotten_ids import is_forgotten_id
 
 
 class Trouble(StrEnum):
@@ -63,8 +64,8 @@ def trouble_of(error: GatewayError) -> Trouble:
             return Trouble.FORGOTTEN
         case InvalidArgument() if reason == "incomplete":
             return Trouble.REFUSED
-        case AllowlistDenied() if reason == "unknown_id":
-            return Trouble.LOST  # the worker was restarted since the row was read; reading it again mends this
+        case AllowlistDenied() if is_forgotten_id(error):
+            return Trouble.LOST
         case RateLimited():
             return Trouble.BUSY
         case UpstreamRejected() if reason == "network":

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 from attrs import define, field
 
 from broker.companion import RpcReply
-from broker.errors import CompanionOffline, GatewayError, UpstreamRejected
+from broker.errors import AllowlistDenied, CompanionOffline, GatewayError, UpstreamRejected
 from harness.emulator.seed import EMPTY_PLAN_ID
 from tests.broker.session_helpers import Bench, Browser, open_bench
 
@@ -190,3 +193,43 @@ async def test_c024_a_journal_of_a_newer_build_refuses_writes_and_leaves_reading
         assert "99" in error["message"]
         assert sent(bench, "CYK0Xb") == 0
         assert (bench.home / "journal.sqlite").read_bytes() == before
+
+
+def forgotten() -> AllowlistDenied:
+    """What the extension says of an id after it was reloaded: the notebook has not been read since."""
+    return AllowlistDenied("unknown", details={"side": "extension", "reason": "unknown_id"}, started=False)
+
+
+async def delete_first_note(
+    bench: Bench, refusals: list[GatewayError | None]
+) -> Callable[[], Awaitable[dict[str, Any]]]:
+    await select(bench)
+    created = await bench.result("create_note", NOTE)
+    lose(bench, before={"AH0mwd": refusals})
+    return partial(bench.call, "delete_note", {"note_id": created["note_id"], "idempotency_key": "d"})
+
+
+async def test_a_note_whose_id_the_extension_forgot_is_listed_again_and_deleted_once(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        delete = await delete_first_note(bench, [forgotten()])
+        assert (await delete())["ok"] is True
+        assert sent(bench, "AH0mwd") == 1
+        assert notes(bench) == []
+
+
+async def test_an_id_that_stays_forgotten_is_told_and_the_key_is_as_good_as_new(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        delete = await delete_first_note(bench, [forgotten(), forgotten()])
+        assert (await delete())["error"]["code"] == "ALLOWLIST_DENIED"
+        assert len(notes(bench)) == 1
+        assert (await delete())["ok"] is True
+        assert notes(bench) == []
+
+
+async def test_a_deletion_that_the_extension_denies_is_rejected_for_good(tmp_path: Path) -> None:
+    async with open_bench(tmp_path, EMPTY_PLAN_ID, make_browser=LossyBrowser) as bench:
+        denied = AllowlistDenied("denied", details={"side": "extension"}, started=False)
+        delete = await delete_first_note(bench, [denied])
+        for _ in range(2):
+            assert (await delete())["error"]["details"]["mutation"] == "rejected"
+        assert len(notes(bench)) == 1
