@@ -134,7 +134,7 @@ async def test_c026_another_connection_that_commits_all_the_time_disturbs_no_wri
         with sqlite3.connect(journal_file(tmp_path)) as setup:
             setup.execute("CREATE TABLE disturbances (number INTEGER)")
         setup.close()
-        ended = threading.Event()
+        ended, disturbing_now = threading.Event(), threading.Event()
         commits = 0
 
         def disturb() -> None:
@@ -143,6 +143,7 @@ async def test_c026_another_connection_that_commits_all_the_time_disturbs_no_wri
             while not ended.wait(0.005):
                 other.execute("INSERT INTO disturbances VALUES (1)")
                 commits += 1
+                disturbing_now.set()
             other.close()
 
         async def write(number: int) -> None:
@@ -154,12 +155,14 @@ async def test_c026_another_connection_that_commits_all_the_time_disturbs_no_wri
         async with trio.open_nursery() as disturbing:
             disturbing.start_soon(trio.to_thread.run_sync, disturb)
             try:
+                await trio.to_thread.run_sync(disturbing_now.wait)
+                before = commits
                 async with trio.open_nursery() as writing:
                     for number in range(100):
                         writing.start_soon(write, number)
+                assert commits > before
             finally:
                 ended.set()
-        assert commits > 10
         store = JournalStore(journal_file(tmp_path), "reader", lambda owner: False)
         records = store.records()
         store.close()
