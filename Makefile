@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 SETUP_DEV := $(VENV)/.ready-dev
 
-.PHONY: help demo test lint unit e2e kill-matrix bench docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest e2e kill-matrix bench docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
@@ -43,9 +43,16 @@ lint: $(SETUP_DEV)
 	npx --no-install pyright --pythonpath "$(BIN)/python"
 	npx --no-install tsc -p extension/jsconfig.json
 
+# In two processes, since most of the time goes into processes that the tests start and wait for.
 unit: $(SETUP_DEV)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target unit-broker unit-rest
+
+unit-broker: $(SETUP_DEV)
+	"$(BIN)/python" -m pytest -m "not browser" -p no:cacheprovider tests/broker
+
+unit-rest: $(SETUP_DEV)
 	node --test tests/extension/*.test.js
-	"$(BIN)/python" -m pytest -m "not browser"
+	"$(BIN)/python" -m pytest -m "not browser" -p no:cacheprovider --ignore=tests/broker
 
 e2e: $(SETUP_DEV)
 	"$(BIN)/python" -m pytest -m browser
