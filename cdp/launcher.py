@@ -1,4 +1,4 @@
-"""Start a browser with a debugging port of its own choice, and end everything it started.
+"""Start a browser with a debugging port, a debugging pipe or both, and end everything it started.
 
 The browser runs in its own session, so that a Ctrl-C in our terminal does not reach it before our own cleanup does, and
 so that its children can be told from everybody else's. It gets /dev/null as standard input and a log file as standard
@@ -11,8 +11,9 @@ import os
 import secrets
 import shlex
 import subprocess
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,10 +40,21 @@ class Launched:
     """A running browser. `pid` is also the id of its process group and session."""
 
     pid: int
-    cdp_url: str
+    maybe_cdp_url: str | None
     user_data_dir: Path
     process: trio.Process
     pipe: PipeTransport | None = None
+
+    @property
+    def cdp_url(self) -> str:
+        """The debugging port's address: ``ws://…`` of one that the browser chose, ``http://127.0.0.1:N`` of a given.
+
+        Raises:
+            LookupError: it was launched without a port.
+        """
+        if self.maybe_cdp_url is None:
+            raise LookupError("this browser was launched without a debugging port")
+        return self.maybe_cdp_url
 
     @property
     def has_exited(self) -> bool:
@@ -56,6 +68,7 @@ async def launch(
     *,
     user_data_dir: Path,
     args: Sequence[str] = (),
+    debug_port: int | None = 0,
     pipe: bool = False,
     environ: Mapping[str, str] = os.environ,
     start_timeout_s: float = START_TIMEOUT_S,
@@ -63,7 +76,8 @@ async def launch(
 ) -> AsyncGenerator[Launched]:
     """Start `browser` on `user_data_dir`, wait until its debugging port listens, and end it with the block.
 
-    With `pipe` there is a debugging pipe beside the port, and the browser ends when we do, however we end. The end is
+    `debug_port` is 0 for one of the browser's choice, a free port, or None for no port: nobody else can reach the
+    browser then. With `pipe` there is a debugging pipe, and the browser ends when we do, however we end. The end is
     the end of the pipe or SIGTERM, then `shutdown_timeout_s` for the browser to write its profile, then SIGKILL for
     whatever is left. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS of `environ` are appended.
 
@@ -71,9 +85,10 @@ async def launch(
         LaunchFailed: it ended, or opened no port within `start_timeout_s`. The message holds what it printed last.
     """
     port_file = _prepare(user_data_dir)
+    port = [] if debug_port is None else [f"--remote-debugging-port={debug_port}"]
     command = [
         str(browser.path),
-        "--remote-debugging-port=0",
+        *port,
         f"--user-data-dir={user_data_dir}",
         *args,
         *shlex.split(environ.get(BROWSER_ARGS_VARIABLE, "")),
@@ -87,7 +102,10 @@ async def launch(
         process = await _start(command, ends, log, {**environ, MARK_VARIABLE: mark})
         transport = None if ends is None else ends.transport
         try:
-            cdp_url = await _wait_for_port(process, port_file, log, start_timeout_s)
+            cdp_url = None
+            if debug_port is not None:
+                look = partial(_listening, debug_port) if debug_port else partial(_written, port_file)
+                cdp_url = await _wait_for_port(process, look, log, start_timeout_s)
             yield Launched(process.pid, cdp_url, user_data_dir, process, transport)
         finally:
             await _end(process, transport, mark, shutdown_timeout_s)
@@ -115,10 +133,12 @@ async def _start(command: list[str], ends: PipeEnds | None, log: Path, environ: 
                 ends.close_browser_ends()
 
 
-async def _wait_for_port(process: trio.Process, port_file: Path, log: Path, timeout_s: float) -> str:
+async def _wait_for_port(
+    process: trio.Process, look: Callable[[], Awaitable[str | None]], log: Path, timeout_s: float
+) -> str:
     with trio.move_on_after(timeout_s):
         while True:
-            cdp_url = _read_port_file(port_file)
+            cdp_url = await look()
             if cdp_url is not None:
                 return cdp_url
             if process.poll() is not None:
@@ -153,9 +173,23 @@ def _prepare(user_data_dir: Path) -> Path:
     return port_file
 
 
+async def _written(port_file: Path) -> str | None:
+    """Return where a browser that chose its port says it listens."""
+    await trio.lowlevel.checkpoint()
+    return _read_port_file(port_file)
+
+
 def _read_port_file(port_file: Path) -> str | None:
     with suppress(FileNotFoundError):
         return maybe_cdp_url(port_file.read_text(encoding="utf-8", errors="replace"))
+    return None
+
+
+async def _listening(port: int) -> str | None:
+    """Return the address of a given port once something listens there; such a browser writes no file (measured)."""
+    with suppress(OSError):
+        await trio.aclose_forcefully(await trio.open_tcp_stream("127.0.0.1", port))
+        return f"http://127.0.0.1:{port}"
     return None
 
 

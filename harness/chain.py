@@ -24,13 +24,13 @@ from cdp.connection import Connection, run_connection
 from cdp.errors import CallFailed, CdpError
 from cdp.finder import find_browser
 from cdp.launcher import Launched, launch
+from cdp.polling import until
 from cdp.targets import evaluate, wait_for_target
 from harness import browser as headless
 from harness import extension
 from harness.emulator import DEFAULT_ALLOWED, Emulator, serve
 from harness.errors import ChainFailed
 from harness.home import temporary_home, write_browser_file, write_configuration
-from harness.polling import until
 from harness.probe import wait_for_welcome
 from native_host import paths
 from native_host.registration import write_host_manifest, write_launcher

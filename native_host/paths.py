@@ -89,6 +89,21 @@ def browser_file(home: Path) -> Path:
     return run_folder(home) / "browser.json"
 
 
+def profile_folder(home: Path) -> Path:
+    """Return the managed browser's profile."""
+    return home / "profile"
+
+
+def sign_in_file(home: Path) -> Path:
+    """Return where a sign-in window says which process and port it is, while it is open."""
+    return run_folder(home) / "sign-in.json"
+
+
+def keeper_lock_file(home: Path) -> Path:
+    """Return the file that the browser keeper holds locked while it lives."""
+    return run_folder(home) / "keeper.lock"
+
+
 def companion_socket(home: Path, pid: int) -> Path:
     """Return the socket on which the native host `pid` listens.
 

@@ -10,7 +10,7 @@ from cdp.connection import Connection
 from cdp.errors import CallFailed
 from cdp.targets import get_targets, js_literal
 from harness import browser as headless
-from harness.polling import until
+from cdp.polling import until
 
 TAB_TIMEOUT_S = 10.0
 ANOTHER_SITE = "https://accounts.google.com/v3/signin/identifier"

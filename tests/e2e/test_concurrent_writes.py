@@ -14,7 +14,7 @@ import trio
 from attrs import define, field, frozen
 
 from harness.mcp_client import McpClient
-from harness.polling import until
+from cdp.polling import until
 from tests.e2e.tool_calls import call
 from tests.e2e.writing import Service, open_session
 

@@ -12,7 +12,7 @@ from cdp.connection import Connection
 from harness import browser as headless
 from harness.emulator.seed import EMPTY_PLAN_ID, TRAMS_ID
 from harness.mcp_client import McpClient
-from harness.polling import until
+from cdp.polling import until
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tabs import reload_tab
 from tests.e2e.tool_calls import succeed

@@ -19,7 +19,7 @@ import trio
 from harness.control import Control
 from harness.emulator.seed import EMPTY_PLAN_ID
 from harness.mcp_client import SERVE_COMMAND, McpClient, open_client
-from harness.polling import until
+from cdp.polling import until
 from tests.e2e.tool_calls import call, select
 
 PATIENCE_S = 90.0

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from harness.emulator.seed import EMPTY_PLAN_ID, FESTIVAL_ID, FOREIGN_ID, SOURDOUGH_ID
-from harness.polling import until
+from cdp.polling import until
 from tests.harness.client import OPTIONS, Control, Page
 from tests.shared import case_input
 

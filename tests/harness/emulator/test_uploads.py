@@ -13,7 +13,7 @@ from attrs import define
 from harness.emulator import NOTEBOOK_HOSTS, Emulator
 from harness.emulator.seed import EMPTY_PLAN_ID, LIGHTHOUSE_ID
 from harness.emulator.uploads import MAX_HEAD_BYTES
-from harness.polling import until
+from cdp.polling import until
 from tests.harness.client import FORM, OPTIONS, Browser, Control, Page, Reply, connect
 from tests.shared import case_input, recordings
 

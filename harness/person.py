@@ -1,0 +1,95 @@
+"""The person at the emulated sign-in page: waits for the sign-in window, types address and password, clicks the button.
+
+For tests and unattended tries of the emulator only. It attaches to the window, which the product itself never does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from cdp.connection import Session, open_connection
+from cdp.errors import CallFailed, SessionDetached
+from cdp.http_json import get_json
+from cdp.messages import text_field
+from cdp.polling import until
+from cdp.targets import attached, evaluate, get_targets, js_literal
+from harness.emulator.hosts import SIGN_IN_HOST
+from harness.emulator.sign_in_site import PASSWORD
+from native_host.paths import sign_in_file
+
+ANSWER_TIMEOUT_S: Final = 5.0
+
+
+async def sign_in_once(home: Path, account: str, password: str = PASSWORD) -> None:
+    """Wait for a sign-in window of `home`, fill in its form as a person would; the caller owns the deadline."""
+    port = await until(partial(_maybe_port, home))
+    async with sign_in_page(port) as page:
+        await type_into(page, "input[type=email]", account)
+        await type_into(page, "input[type=password]", password)
+        await click(page, "button[type=submit]")
+
+
+@asynccontextmanager
+async def sign_in_page(port: int) -> AsyncGenerator[Session]:
+    """Attach to the page of the sign-in host in the browser at `port`, once its form is there."""
+    version = await get_json("127.0.0.1", port, "/json/version", timeout_s=ANSWER_TIMEOUT_S)
+    url = text_field(cast("dict[str, object]", version), "webSocketDebuggerUrl")
+    async with open_connection(url) as connection:
+
+        async def find() -> str | None:
+            pages = [target for target in await get_targets(connection) if f"//{SIGN_IN_HOST}/" in target.url]
+            return pages[0].id if pages else None
+
+        async with attached(connection, await until(find)) as session:
+            await until(partial(_has, session, "input[type=password]"))
+            yield session
+
+
+async def type_into(page: Session, selector: str, text: str) -> None:
+    """Click into a field and type."""
+    await click(page, selector)
+    for character in text:
+        await page.call("Input.dispatchKeyEvent", {"type": "char", "text": character})
+
+
+async def click(page: Session, selector: str) -> None:
+    """Press and release the mouse in the middle of an element."""
+    box = await evaluate(page, f"(({_MIDDLE})({js_literal(selector)}))")
+    x, y = cast("list[float]", box)
+    for kind in ("mousePressed", "mouseReleased"):
+        event = {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1}
+        await page.call("Input.dispatchMouseEvent", event)
+
+
+_MIDDLE: Final = """selector => {
+  const box = document.querySelector(selector).getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}"""
+
+
+async def _has(page: Session, selector: str) -> bool:
+    try:
+        expression = f"document.readyState === 'complete' && document.querySelector({js_literal(selector)}) !== null"
+        return await evaluate(page, expression) is True
+    except (CallFailed, SessionDetached):
+        return False  # between two documents
+
+
+async def _maybe_port(home: Path) -> int | None:
+    await trio.lowlevel.checkpoint()
+    return _read_port(home)
+
+
+def _read_port(home: Path) -> int | None:
+    try:
+        stored: object = json.loads(sign_in_file(home).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, int]", stored)["port"]

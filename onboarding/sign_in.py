@@ -1,0 +1,136 @@
+"""Sign-in: a browser run of its own, in which nothing but a person acts.
+
+A normal window on the managed profile: no extension, no debugging pipe, no automation switch. A page can tell a browser
+that is driven (pipe, port 0 and headless each set ``navigator.webdriver``; a port of our choice does not: measured),
+and Google turns such browsers away. So a loopback port is open for as long as the window is, only the list of open
+addresses is read from it, and nothing is ever attached to a page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, cast
+
+import attrs
+import trio
+
+from cdp.errors import ConnectFailed
+from cdp.finder import find_browser
+from cdp.http_json import get_json
+from cdp.launcher import Launched, launch
+from native_host.paths import ensure_private_folder, profile_folder, run_folder, sign_in_file
+from onboarding.display import NoDisplay, has_display, is_headless_requested
+from onboarding.managed_browser import prepare_profile, profile_arguments
+from onboarding.pages import PageKind, PageState, most_telling, sign_in_url
+
+POLL_S: Final = 0.25
+LIST_TIMEOUT_S: Final = 5.0
+CLOSE_TIMEOUT_S: Final = 8.0
+"""For the browser to write its cookies to the disk; it needs one or two (measured)."""
+
+
+class SignInResult(StrEnum):
+    SIGNED_IN = "signed_in"
+    """A page of the app was shown. Whose it is, the first real read tells."""
+    CLOSED = "closed"
+    """The person closed the window."""
+    TIMED_OUT = "timed_out"
+
+
+@attrs.frozen
+class SignInWindow:
+    """The open window. `port` is the loopback port whose list of addresses is read."""
+
+    pid: int
+    port: int
+
+
+@attrs.frozen
+class SignInOutcome:
+    """How it ended, and the last telling page that was seen."""
+
+    result: SignInResult
+    page: PageState
+
+
+async def run_sign_in(
+    home: Path,
+    account: str | None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    timeout_s: float,
+    on_waiting: Callable[[SignInWindow], None],
+) -> SignInOutcome:
+    """Open the window and wait for the person, at most `timeout_s`. The browser has ended when this returns.
+
+    `run/sign-in.json` names process and port for as long as the window is open. `account` is only offered to the page.
+
+    Raises:
+        NoDisplay: there is nothing to show a window on.
+        BrowserNotFound, LaunchFailed: as for the managed browser.
+    """
+    if not has_display(environ) and not is_headless_requested(environ):
+        raise NoDisplay("signing in")
+    prepare_profile(home)
+    port = _free_port()
+    async with launch(
+        find_browser(environ),
+        user_data_dir=profile_folder(home),
+        args=[*profile_arguments(), "--new-window", sign_in_url(account)],
+        debug_port=port,
+        environ=environ,
+        shutdown_timeout_s=CLOSE_TIMEOUT_S,
+    ) as launched:
+        window = SignInWindow(launched.pid, port)
+        with _announced(home, window):
+            on_waiting(window)
+            return await _wait_for_person(launched, port, timeout_s)
+
+
+async def _wait_for_person(launched: Launched, port: int, timeout_s: float) -> SignInOutcome:
+    page = PageState(PageKind.NONE)
+    with trio.move_on_after(timeout_s):
+        while not launched.has_exited:
+            try:
+                urls = _page_urls(await get_json("127.0.0.1", port, "/json/list", timeout_s=LIST_TIMEOUT_S))
+            except ConnectFailed:
+                urls = None  # it is ending, or too busy to answer just now
+            if urls == []:
+                return SignInOutcome(SignInResult.CLOSED, page)
+            page = most_telling(urls or []) if urls else page
+            if page.kind is PageKind.APP:
+                return SignInOutcome(SignInResult.SIGNED_IN, page)
+            await trio.sleep(POLL_S)
+        return SignInOutcome(SignInResult.CLOSED, page)
+    return SignInOutcome(SignInResult.TIMED_OUT, page)
+
+
+def _page_urls(targets: object) -> list[str]:
+    if not isinstance(targets, list):
+        return []
+    rows = [cast("dict[str, object]", row) for row in cast("list[object]", targets) if isinstance(row, dict)]
+    return [str(row.get("url", "")) for row in rows if row.get("type") == "page"]
+
+
+def _free_port() -> int:
+    """Return a port that was free just now. Chrome gets a number, because port 0 would set ``navigator.webdriver``."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@contextmanager
+def _announced(home: Path, window: SignInWindow) -> Generator[None]:
+    ensure_private_folder(run_folder(home))
+    file = sign_in_file(home)
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(attrs.asdict(window)), encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
