@@ -114,14 +114,17 @@ class Connection:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Read and write until cancelled or until the transport ends. For the opener's nursery; never raises."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._write)
-            task_status.started()
-            try:
-                await self._read()
-            except (ConnectionLost, BadMessage) as error:
-                self._fail(str(error))
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write)
+                task_status.started()
+                try:
+                    await self._read()
+                except (ConnectionLost, BadMessage) as error:
+                    self._fail(str(error))
+                nursery.cancel_scope.cancel()
+        finally:
+            self._fail("the connection was cancelled")  # a call made in somebody's cleanup must not wait for ever
 
     def close_nowait(self, reason: str) -> None:
         """Fail every open and later call, and every event stream, with `reason`."""

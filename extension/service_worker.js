@@ -7,6 +7,7 @@ import { chromeApi } from "./lib/chrome_api.js";
 import { Executor } from "./lib/executor.js";
 import { Gateway } from "./lib/gateway.js";
 import { ALARM_NAME, NativePort } from "./lib/native_port.js";
+import { listAllNotebooks } from "./lib/notebook_list.js";
 import { Ownership } from "./lib/ownership.js";
 import { SettingsStore } from "./lib/settings.js";
 import { TabKeeper } from "./lib/tabs.js";
@@ -19,7 +20,7 @@ const ownership = new Ownership(api.session);
 const uploads = new Uploads(api.session);
 const executor = new Executor(api);
 const tabs = new TabKeeper(api, executor);
-new Gateway({ port, settings, ownership, uploads, tabs, executor, extension_id: api.extension_id });
+const gateway = new Gateway({ port, settings, ownership, uploads, tabs, executor, extension_id: api.extension_id });
 
 const loaded = Promise.all([settings.load(), ownership.load(), uploads.load(), tabs.load(), port.load()]);
 const start = () => loaded.then(() => port.start());
@@ -42,6 +43,8 @@ Object.assign(globalThis, {
     get: () => loaded.then(() => settings.current),
     set: (/** @type {unknown} */ changes) => loaded.then(() => settings.set(changes)),
   }),
+  gatewayNotebooks: () => loaded.then(() => listAllNotebooks({ settings, tabs, executor })),
+  gatewayLastCallMs: () => gateway.last_call_ms,
 });
 
 void start();

@@ -110,10 +110,12 @@ def companion_socket(home: Path, pid: int) -> Path:
     A path that does not fit into ``sun_path`` is never cut: the socket then lives in a short folder that differs per
     user and per home folder and that both sides compute alike.
     """
-    natural = run_folder(home) / _socket_name(pid)
-    if len(os.fsencode(natural)) <= MAX_SOCKET_PATH_BYTES:
-        return natural
-    return fallback_run_folder(home) / _socket_name(pid)
+    return _socket(home, _socket_name(pid))
+
+
+def keeper_socket(home: Path) -> Path:
+    """Return the socket on which the browser keeper takes requests; a long path is treated as a companion's is."""
+    return _socket(home, "keeper.sock")
 
 
 def companion_sockets(home: Path) -> list[Path]:
@@ -190,6 +192,13 @@ def _problem(status: os.stat_result) -> str | None:
     if stat.S_IMODE(status.st_mode) & 0o077:
         return f"is open to others (mode {stat.S_IMODE(status.st_mode):04o})"
     return None
+
+
+def _socket(home: Path, name: str) -> Path:
+    natural = run_folder(home) / name
+    if len(os.fsencode(natural)) <= MAX_SOCKET_PATH_BYTES:
+        return natural
+    return fallback_run_folder(home) / name
 
 
 def _socket_name(pid: int) -> str:

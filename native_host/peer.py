@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import sys
-from typing import Final
+from typing import Final, Protocol
 
 # macOS, <sys/un.h> and <sys/ucred.h>: struct xucred { u_int cr_version; uid_t cr_uid; short cr_ngroups; gid_t [16]; }
 SOL_LOCAL: Final = 0
@@ -16,7 +16,13 @@ UCRED: Final = struct.Struct("=iII")
 """Linux, <sys/socket.h>: struct ucred { pid_t pid; uid_t uid; gid_t gid; }"""
 
 
-def peer_user_id(connection: socket.socket) -> int:
+class Connection(Protocol):
+    """A connected socket: the standard library's or Trio's."""
+
+    def getsockopt(self, level: int, option: int, buffer_size: int, /) -> bytes: ...
+
+
+def peer_user_id(connection: Connection) -> int:
     """Return the user id of the process that connected, as the kernel recorded it at that moment.
 
     Raises:

@@ -6,6 +6,7 @@ import click
 
 from native_host.build import BUILD
 from notebook_gateway.allow_command import allow
+from notebook_gateway.browser_command import browser
 from notebook_gateway.demo_command import demo
 from notebook_gateway.harness_command import harness
 from notebook_gateway.journal_command import journal
@@ -28,6 +29,7 @@ def serve() -> None:
 
 
 cli.add_command(allow)
+cli.add_command(browser)
 cli.add_command(demo)
 cli.add_command(harness)
 cli.add_command(journal)

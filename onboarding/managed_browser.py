@@ -19,7 +19,7 @@ import trio
 
 import native_host
 from cdp.connection import Connection, run_connection
-from cdp.errors import CallFailed
+from cdp.errors import CallFailed, CdpError
 from cdp.extensions import (
     WorkerNeverAppeared,
     evaluate_in_worker,
@@ -30,7 +30,7 @@ from cdp.extensions import (
 )
 from cdp.finder import find_browser
 from cdp.launcher import Launched, launch
-from cdp.messages import object_field
+from cdp.messages import list_field, object_field
 from cdp.targets import get_targets, js_literal
 from native_host.paths import profile_folder
 from native_host.protocol import EXTENSION_ID
@@ -42,6 +42,7 @@ EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "ext
 READY_TIMEOUT_S: Final = 20.0
 """For the extension and its worker: measured at 0.3 s on an idle machine, 3 s on a busy one."""
 
+CLOSE_TIMEOUT_S: Final = 5.0
 IS_READY: Final = "Boolean(globalThis.chrome?.runtime?.id && globalThis.ensureNativePort && globalThis.gatewaySettings)"
 
 OnStage = Callable[[str, float], None]
@@ -84,6 +85,16 @@ class ManagedBrowser:
         """Return ``{"account", "notebooks"}`` as the extension has them."""
         settings = await self._in_worker("gatewaySettings.get()")
         return object_field({"settings": settings}, "settings")
+
+    async def notebooks(self) -> list[dict[str, object]]:
+        """Return ``{"id", "title"}`` of every notebook of the account, for the person who chooses among them."""
+        rows = list_field({"notebooks": await self._in_worker("gatewayNotebooks()")}, "notebooks")
+        return [object_field({"row": row}, "row") for row in rows]
+
+    async def last_call_ms(self) -> float:
+        """Return when a broker called last, in epoch milliseconds; when the worker started, if none has since."""
+        value = await self._in_worker("gatewayLastCallMs()")
+        return float(value) if isinstance(value, int | float) else 0.0
 
     async def ensure_native_port(self) -> None:
         """Have the extension open its native port now, instead of when its back-off ends."""
@@ -171,11 +182,23 @@ async def open_managed_browser(
             launched = await stack.enter_async_context(opened)
             assert launched.pipe is not None
             connection = await stack.enter_async_context(run_connection(launched.pipe))
+            stack.push_async_callback(_close, launched, connection)
         browser = ManagedBrowser(launched, connection, headless)
         with _stage("extension", report):
             await _load_extension(connection)
         await browser.hide()
         yield browser
+
+
+async def _close(launched: Launched, connection: Connection) -> None:
+    """Have the browser close as by its last window, so that it writes cookies and the extension's settings.
+
+    The end of the pipe or SIGTERM ends it as well, but loses what was set in the last half minute (measured).
+    """
+    with trio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+        with suppress(CdpError):
+            await connection.call("Browser.close")
+        await launched.process.wait()
 
 
 def prepare_profile(home: Path) -> None:

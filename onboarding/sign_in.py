@@ -12,7 +12,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, cast
@@ -20,10 +20,12 @@ from typing import Final, cast
 import attrs
 import trio
 
-from cdp.errors import ConnectFailed
+from cdp.connection import open_connection
+from cdp.errors import CdpError, ConnectFailed
 from cdp.finder import find_browser
 from cdp.http_json import get_json
 from cdp.launcher import Launched, launch
+from cdp.messages import object_field, text_field
 from native_host.paths import ensure_private_folder, profile_folder, run_folder, sign_in_file
 from onboarding.display import NoDisplay, has_display, is_headless_requested
 from onboarding.managed_browser import prepare_profile, profile_arguments
@@ -105,10 +107,21 @@ async def _wait_for_person(launched: Launched, port: int, timeout_s: float) -> S
                 return SignInOutcome(SignInResult.CLOSED, page)
             page = most_telling(urls or []) if urls else page
             if page.kind is PageKind.APP:
+                await _close(launched, port)
                 return SignInOutcome(SignInResult.SIGNED_IN, page)
             await trio.sleep(POLL_S)
         return SignInOutcome(SignInResult.CLOSED, page)
     return SignInOutcome(SignInResult.TIMED_OUT, page)
+
+
+async def _close(launched: Launched, port: int) -> None:
+    """Ask the browser to close as by its last window, so that it writes its cookies; SIGTERM loses them (measured)."""
+    with trio.move_on_after(CLOSE_TIMEOUT_S), suppress(CdpError):
+        version = await get_json("127.0.0.1", port, "/json/version", timeout_s=LIST_TIMEOUT_S)
+        url = text_field(object_field({"version": version}, "version"), "webSocketDebuggerUrl")
+        async with open_connection(url) as connection:
+            await connection.call("Browser.close")
+        await launched.process.wait()
 
 
 def _page_urls(targets: object) -> list[str]:

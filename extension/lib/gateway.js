@@ -36,6 +36,8 @@ import { runUploadStart, runUploadStep } from "./upload_ops.js";
 
 export class Gateway {
   calls = new OpenCalls();
+  /** When a broker called last, in epoch milliseconds; the start of this worker if none has. The keeper asks. */
+  last_call_ms = Date.now();
   #fragments = new FragmentJoiner();
   #parts;
   #is_signed_out = false;
@@ -134,6 +136,7 @@ export class Gateway {
    */
   async #run(frame, call) {
     const began_ms = performance.now();
+    this.last_call_ms = Date.now();
     /** @type {Record<string, number>} */
     const hops = { worker_ms: 0 };
     const work = this.#perform(frame, call, hops);

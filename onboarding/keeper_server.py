@@ -1,0 +1,200 @@
+"""The keeper's control socket: one line in, one line out, for the same user only.
+
+No op runs script of the caller's choice; what a caller can do is the table at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Final, cast
+
+import trio
+
+from cdp.errors import CdpError
+from native_host.build import BUILD
+from native_host.line_json import MAX_LINE_BYTES, BadLine, decode_line_untrusted, encode_line
+from native_host.paths import ensure_private_folder, keeper_socket
+from native_host.peer import peer_user_id
+from onboarding.keeper import Keeper, KeptBrowser
+
+REQUEST_TIMEOUT_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 30.0
+
+Answer = dict[str, object]
+
+
+class Refusal(Exception):
+    """A request that cannot be carried out: code, message, and what to do."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+
+
+async def serve_requests(keeper: Keeper, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Answer requests until cancelled; the socket's file is gone then."""
+    path = keeper_socket(keeper.home)
+    ensure_private_folder(path.parent)
+    path.unlink(missing_ok=True)  # of a keeper that was killed: we hold the lock
+    listener = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)  # the socket is 0600 from its first moment
+    try:
+        await listener.bind(os.fspath(path))
+    finally:
+        os.umask(before)
+    listener.listen(16)
+    try:
+        async with trio.open_nursery() as nursery:
+            task_status.started()
+            while True:
+                connection, _ = await listener.accept()
+                nursery.start_soon(_serve_one, keeper, connection)
+    finally:
+        listener.close()
+        path.unlink(missing_ok=True)
+
+
+async def _serve_one(keeper: Keeper, connection: trio.socket.SocketType) -> None:
+    async with trio.SocketStream(connection) as stream:
+        if peer_user_id(connection) != os.geteuid():
+            return
+        try:
+            line = b""
+            with trio.move_on_after(REQUEST_TIMEOUT_S):
+                line = await _read_line(stream)
+            answer = await _answer(keeper, line)
+            with trio.move_on_after(REQUEST_TIMEOUT_S):
+                await stream.send_all(encode_line(answer))
+        except trio.BrokenResourceError:
+            return  # it has left
+
+
+async def _answer(keeper: Keeper, line: bytes) -> Answer:
+    try:
+        request = decode_line_untrusted(line)
+        op = OPS.get(str(request.get("op")))
+        if op is None:
+            raise Refusal("INVALID_ARGUMENT", f"no such request; known: {', '.join(OPS)}", "Use one build everywhere.")
+        with trio.fail_after(ANSWER_TIMEOUT_S):
+            return {"ok": True, **await op(keeper, request)}
+    except BadLine as error:
+        return _failure("INVALID_ARGUMENT", str(error), "Use the commands of notebook-gateway.")
+    except Refusal as error:
+        return _failure(error.code, str(error), error.hint)
+    except trio.TooSlowError:
+        return _failure("TIMEOUT", "the browser did not answer in time", "Run: notebook-gateway browser stop")
+    except CdpError as error:
+        return _failure("COMPANION_OFFLINE", str(error), "It is being started anew; try again in a moment.")
+
+
+def _failure(code: str, message: str, hint: str) -> Answer:
+    return {"ok": False, "error": {"code": code, "message": message, "hint": hint}}
+
+
+async def _read_line(stream: trio.SocketStream) -> bytes:
+    line = bytearray()
+    while not line.endswith(b"\n") and len(line) <= MAX_LINE_BYTES:
+        data = await stream.receive_some(65536)
+        if not data:
+            break
+        line += data
+    return bytes(line)
+
+
+# ---------------------------------------------------------------------------------------------------- the ops
+def _browser(keeper: Keeper) -> KeptBrowser:
+    if keeper.browser is None:
+        raise Refusal("COMPANION_OFFLINE", f"the browser is not up: {keeper.state}", "Try again in a moment.")
+    return keeper.browser
+
+
+async def _status(keeper: Keeper, request: Answer) -> Answer:
+    await trio.lowlevel.checkpoint()
+    browser, outcome = keeper.browser, keeper.last_sign_in
+    answer: Answer = {
+        "state": keeper.state,
+        "pid": os.getpid(),
+        "browser_pid": None if browser is None else browser.pid,
+        "headless": keeper.headless if browser is None else browser.headless,
+        "since_ms": keeper.since_ms,
+        "restarts": keeper.restarts,
+        "last_error": keeper.last_error,
+        "sign_in": None if outcome is None else outcome.result,
+        "build": BUILD,
+    }
+    if browser is not None:
+        page = await browser.page_state()
+        answer |= {"page": page.kind, "host": page.host, "worker_running": await browser.is_worker_running()}
+    return answer
+
+
+async def _stop(keeper: Keeper, request: Answer) -> Answer:
+    await trio.lowlevel.checkpoint()
+    keeper.stop()
+    return {}
+
+
+async def _show(keeper: Keeper, request: Answer) -> Answer:
+    browser = _browser(keeper)
+    if browser.headless:
+        raise Refusal("INVALID_ARGUMENT", "it has no window: it was started headless", "Stop it, then start it.")
+    await browser.show()
+    return {}
+
+
+async def _hide(keeper: Keeper, request: Answer) -> Answer:
+    await _browser(keeper).hide()
+    return {}
+
+
+async def _wake(keeper: Keeper, request: Answer) -> Answer:
+    browser = _browser(keeper)
+    if not await browser.is_worker_running():
+        await browser.wake_worker()
+    await browser.ensure_native_port()
+    return {}
+
+
+async def _sign_in(keeper: Keeper, request: Answer) -> Answer:
+    await trio.lowlevel.checkpoint()
+    keeper.request_sign_in()
+    return {}
+
+
+async def _set_settings(keeper: Keeper, request: Answer) -> Answer:
+    account, notebooks = request.get("account"), request.get("notebooks")
+    ids = cast("list[object]", notebooks) if isinstance(notebooks, list) else None
+    if not isinstance(account, str) or (notebooks != "*" and (ids is None or not all(isinstance(i, str) for i in ids))):
+        raise Refusal("INVALID_ARGUMENT", "settings need an account and a list of notebooks or *", "Mend the request.")
+    browser = _browser(keeper)
+    await browser.set_settings(account, "*" if notebooks == "*" else cast("list[str]", notebooks))
+    if keeper.account != account:
+        keeper.account = account
+        await browser.open_notebook_tab(account)
+    return {}
+
+
+async def _get_settings(keeper: Keeper, request: Answer) -> Answer:
+    return {"settings": await _browser(keeper).get_settings()}
+
+
+async def _notebooks(keeper: Keeper, request: Answer) -> Answer:
+    return {"notebooks": await _browser(keeper).notebooks()}
+
+
+OPS: Final[dict[str, Callable[[Keeper, Answer], Awaitable[Answer]]]] = {
+    "status": _status,
+    "stop": _stop,
+    "show": _show,
+    "hide": _hide,
+    "wake": _wake,
+    "sign_in": _sign_in,
+    "settings": _set_settings,
+    "get_settings": _get_settings,
+    "notebooks": _notebooks,
+}
+"""`notebooks` gives ids and titles of all notebooks, for the person who chooses among them. Whoever can connect here is
+the same user, who can see them in the browser anyway; brokers never ask for it."""
