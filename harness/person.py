@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, cast
@@ -15,7 +15,7 @@ from typing import Final, cast
 import trio
 
 from cdp.connection import Session, open_connection
-from cdp.errors import CallFailed, SessionDetached
+from cdp.errors import CallFailed, CdpError, SessionDetached
 from cdp.http_json import get_json
 from cdp.messages import text_field
 from cdp.polling import until
@@ -25,6 +25,7 @@ from harness.emulator.sign_in_site import PASSWORD
 from native_host.paths import sign_in_file
 
 ANSWER_TIMEOUT_S: Final = 5.0
+WINDOW_TIMEOUT_S: Final = 60.0
 
 
 async def sign_in_once(home: Path, account: str, password: str = PASSWORD) -> None:
@@ -34,6 +35,20 @@ async def sign_in_once(home: Path, account: str, password: str = PASSWORD) -> No
         await type_into(page, "input[type=email]", account)
         await type_into(page, "input[type=password]", password)
         await click(page, "button[type=submit]")
+
+
+async def sign_in_always(home: Path, account: str) -> None:
+    """Sign in whenever a window of `home` opens, until cancelled. A window that ends under our hands is left alone."""
+    while True:
+        with suppress(CdpError, trio.TooSlowError):
+            with trio.fail_after(WINDOW_TIMEOUT_S):
+                await sign_in_once(home, account)
+        await until(partial(_is_closed, home))
+
+
+async def _is_closed(home: Path) -> bool:
+    await trio.lowlevel.checkpoint()
+    return _read_port(home) is None
 
 
 @asynccontextmanager

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import trio
@@ -30,13 +31,44 @@ async def harness_up(stdout_json: bool) -> None:
     Raises:
         ChainFailed: a hop did not come up.
     """
+
+    async def serve_chain() -> None:
+        async with open_chain(on_hop=None if stdout_json else _print_hop) as chain:
+            _announce(chain, stdout_json)
+            await _wait_for_end_of_stdin()
+
+    await _until_signalled(serve_chain)
+
+
+async def bare_up(stdout_json: bool, with_person: bool) -> None:
+    """Run the emulator alone, print the environment for the product's own commands, and serve as `harness_up` does.
+
+    `with_person` also plays the person: fills in every sign-in window of that home folder, as the first account.
+    """
+    from harness.bare import open_bare
+    from harness.person import sign_in_always
+
+    async def serve_bare() -> None:
+        async with open_bare() as bare, background_nursery() as nursery:
+            if with_person:
+                nursery.start_soon(sign_in_always, bare.home, bare.emulator.default_account)
+            if stdout_json:
+                print(json.dumps(bare.as_json()), flush=True)
+            else:
+                for name, value in bare.env.items():
+                    print(f"export {name}={shlex.quote(value)}")
+                print("Serving until standard input closes (Ctrl-D).", flush=True)
+            await _wait_for_end_of_stdin()
+
+    await _until_signalled(serve_bare)
+
+
+async def _until_signalled(serve: Callable[[], Awaitable[None]]) -> None:
     # Signals are caught before the first process starts, so that none can end us between it and our cleanup.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as scope:
         async with background_nursery() as nursery:
             nursery.start_soon(_cancel_on_signal, signals, scope)
-            async with open_chain(on_hop=None if stdout_json else _print_hop) as chain:
-                _announce(chain, stdout_json)
-                await _wait_for_end_of_stdin()
+            await serve()
 
 
 def _announce(chain: Chain, stdout_json: bool) -> None:
@@ -65,6 +97,12 @@ async def _wait_for_end_of_stdin() -> None:
             await trio.lowlevel.checkpoint()
         if not os.read(sys.stdin.fileno(), _READ_BYTES):
             return
+
+
+def run_bare(stdout_json: bool, with_person: bool) -> int:
+    """Run the emulator alone, and return the exit code."""
+    trio.run(bare_up, stdout_json, with_person)
+    return 0
 
 
 def run(stdout_json: bool) -> int:

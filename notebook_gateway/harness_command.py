@@ -12,16 +12,19 @@ def harness() -> None:
 
 @harness.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line once everything is up (for scripts).")
-def up(as_json: bool) -> None:
+@click.option("--bare", is_flag=True, help="Only the service: no browser, an empty home directory, for `onboard`.")
+@click.option("--person", is_flag=True, help="With --bare: fill in the emulator's sign-in page like a person.")
+def up(as_json: bool, bare: bool, person: bool) -> None:
     """Start emulator, headless Chromium, extension and native host, and serve until standard input closes.
 
     Nothing touches your own files: the chain lives in a private folder that is removed at the end. With the printed
-    `env` set, `notebook-gateway serve` finds this companion.
+    `env` set, `notebook-gateway serve` finds this companion. With --bare the printed `env` is that of a person who
+    has nothing yet: `notebook-gateway onboard` runs against the emulator in it.
     """
     try:
-        from harness.up import run
+        from harness.up import run, run_bare
     except ModuleNotFoundError as error:
         from notebook_gateway.console import fail
 
         fail(f"the harness needs {error.name}", "Run: pip install 'notebook-gateway[harness]'")
-    raise SystemExit(run(as_json))
+    raise SystemExit(run_bare(as_json, person) if bare else run(as_json))
