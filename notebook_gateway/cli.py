@@ -9,8 +9,10 @@ from notebook_gateway.allow_command import allow
 from notebook_gateway.browser_command import browser
 from notebook_gateway.demo_command import demo
 from notebook_gateway.harness_command import harness
+from notebook_gateway.install_command import install
 from notebook_gateway.journal_command import journal
 from notebook_gateway.status_command import status
+from notebook_gateway.uninstall_command import uninstall
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,5 +34,7 @@ cli.add_command(allow)
 cli.add_command(browser)
 cli.add_command(demo)
 cli.add_command(harness)
+cli.add_command(install)
 cli.add_command(journal)
 cli.add_command(status)
+cli.add_command(uninstall)
