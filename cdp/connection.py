@@ -1,15 +1,16 @@
 """A CDP connection on Trio: one reader task, one writer task, any number of callers.
 
 ``async with open_connection(ws_url) as connection`` owns both tasks. Deadlines belong to the callers: nothing here
-times out by itself except opening and closing. Commands are written by one task, so that a cancelled caller never
-leaves half a WebSocket frame behind.
+times out by itself except opening and closing. A cancelled caller never leaves half a command behind: see
+`cdp.outgoing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Final, NoReturn
 
 import trio
 
@@ -21,35 +22,19 @@ from cdp.messages import (
     JsonObject,
     Response,
     encode_command,
+    maybe_event_name,
     parse_cdp_message_untrusted,
     text_field,
 )
+from cdp.outgoing import Outgoing
 from cdp.pending import PendingCalls
 from cdp.tasks import background_nursery
 from cdp.transport import Transport
+from cdp.waiter import Waiter
 from cdp.websocket import CONNECT_TIMEOUT_S, open_websocket_transport
 
 EVENT_CAPACITY: Final = 1024
-OUTGOING_CAPACITY: Final = 64
-"""Commands that may wait for the writer task; a caller beyond that waits its turn (and can be cancelled there)."""
-
-
-class _Waiter:
-    """Where the reader task leaves the outcome of one call."""
-
-    def __init__(self) -> None:
-        self._done = trio.Event()
-        self._result: JsonObject | CdpError = {}
-
-    def settle(self, result: JsonObject | CdpError) -> None:
-        self._result = result
-        self._done.set()
-
-    async def wait(self) -> JsonObject:
-        await self._done.wait()
-        if isinstance(self._result, CdpError):
-            raise self._result
-        return self._result
+DETACHED: Final = "Target.detachedFromTarget"
 
 
 class Connection:
@@ -57,9 +42,11 @@ class Connection:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._pending: PendingCalls[_Waiter] = PendingCalls()
+        self._pending: PendingCalls[Waiter[JsonObject | CdpError]] = PendingCalls()
         self._streams: list[EventStream] = []
-        self._to_writer, self._outgoing = trio.open_memory_channel[str](OUTGOING_CAPACITY)
+        self._outgoing = Outgoing(transport)
+        # Events of other methods are thrown away unread: a busy page sends tens of thousands of them a second.
+        self._wanted_events: Counter[str] = Counter([DETACHED])
         self._lost_because: str | None = None
 
     def __repr__(self) -> str:
@@ -81,15 +68,19 @@ class Connection:
             SessionDetached: the target of `session_id` went away first.
             ConnectionLost: the connection ended first, or had ended before.
         """
-        waiter = _Waiter()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        waiter: Waiter[JsonObject | CdpError] = Waiter()
         call_id = self._pending.add(method, session_id, waiter)
         try:
-            await self._to_writer.send(encode_command(call_id, method, params, session_id))
-            return await waiter.wait()
-        except trio.BrokenResourceError:  # the writer has ended, so the waiter is settled with the reason
-            return await waiter.wait()
+            self._outgoing.put(call_id, encode_command(call_id, method, params, session_id), len(self._pending))
+            outcome = await waiter.wait()
         finally:
+            # A call that was answered is in neither.
             self._pending.drop(call_id)
+            self._outgoing.withdraw(call_id)
+        if isinstance(outcome, CdpError):
+            raise outcome
+        return outcome
 
     def session(self, session_id: str) -> Session:
         """Return the view of this connection on one attached target."""
@@ -107,21 +98,20 @@ class Connection:
         if self._lost_because is not None:
             stream.end(ConnectionLost(self._lost_because))
         self._streams.append(stream)
+        self._wanted_events.update(methods)
         try:
             yield stream
         finally:
             self._streams.remove(stream)
+            self._wanted_events.subtract(methods)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Read and write until cancelled or until the transport ends. For the opener's nursery; never raises."""
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._write)
+                nursery.start_soon(self._until_lost, self._outgoing.write)
                 task_status.started()
-                try:
-                    await self._read()
-                except (ConnectionLost, BadMessage) as error:
-                    self._fail(str(error))
+                await self._until_lost(self._read)
                 nursery.cancel_scope.cancel()
         finally:
             self._fail("the connection was cancelled")  # a call made in somebody's cleanup must not wait for ever
@@ -130,31 +120,35 @@ class Connection:
         """Fail every open and later call, and every event stream, with `reason`."""
         self._fail(reason)
 
-    async def _read(self) -> None:
-        while True:
-            message = parse_cdp_message_untrusted(await self._transport.receive())
-            if isinstance(message, Event):
-                self._dispatch(message)
-            elif isinstance(message, Response):
-                call = self._pending.take(message.id)
-                if call is not None:
-                    call.waiter.settle(message.result)
-            else:
-                self._dispatch_error(message)
+    async def _until_lost(self, read_or_write: Callable[[], Awaitable[NoReturn]]) -> None:
+        try:
+            await read_or_write()
+        except (ConnectionLost, BadMessage) as error:
+            self._fail(str(error))
 
-    async def _write(self) -> None:
-        with self._outgoing:
-            async for text in self._outgoing:
-                try:
-                    await self._transport.send(text)
-                except ConnectionLost as error:
-                    self._fail(str(error))
-                    return
+    async def _read(self) -> NoReturn:
+        while True:
+            for text in await self._transport.receive():
+                self._handle_untrusted(text)
+
+    def _handle_untrusted(self, text: str | bytes) -> None:
+        name = maybe_event_name(text)
+        if name is not None and not self._wanted_events[name]:
+            return
+        message = parse_cdp_message_untrusted(text)
+        if isinstance(message, Response):
+            call = self._pending.take(message.id)
+            if call is not None:
+                call.waiter.settle(message.result)
+        elif isinstance(message, Event):
+            self._dispatch(message)
+        else:
+            self._dispatch_error(message)
 
     def _dispatch(self, event: Event) -> None:
         for stream in self._streams:
             stream.offer(event)
-        if event.method == "Target.detachedFromTarget":
+        if event.method == DETACHED:
             session_id = text_field(event.params, "sessionId")
             reason = f"session {session_id}: its target closed, or it was detached"
             for call in self._pending.take_session(session_id):
@@ -173,6 +167,7 @@ class Connection:
         # Each owner gets an error of its own: one exception raised in several tasks would mix their tracebacks.
         if self._lost_because is None:
             self._lost_because = reason
+        self._outgoing.clear()
         for call in self._pending.close(self._lost_because):
             call.waiter.settle(ConnectionLost(self._lost_because))
         for stream in self._streams:

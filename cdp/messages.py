@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import attrs
 import orjson
@@ -47,13 +47,15 @@ class Event:
     session_id: str | None = None
 
 
+_NAME_START: Final = len('{"method":"')
+
 Message: TypeAlias = Response | ErrorResponse | Event
 
 
 def encode_command(
     call_id: int, method: str, params: Mapping[str, object] | None = None, session_id: str | None = None
-) -> str:
-    """Return the text of one command.
+) -> bytes:
+    """Return the text of one command, in UTF-8 without a zero byte.
 
     Raises:
         TypeError: `params` holds something JSON has no word for.
@@ -62,10 +64,26 @@ def encode_command(
     if session_id is not None:
         command["sessionId"] = session_id
     try:
-        return orjson.dumps(command).decode()
+        return orjson.dumps(command)
     except TypeError:
         # orjson refuses lone surrogates and integers beyond 64 bits; both are legal inside JSON text as escapes/digits.
-        return json.dumps(command, separators=(",", ":"))
+        return json.dumps(command, separators=(",", ":")).encode()
+
+
+def maybe_event_name(text: str | bytes) -> str | None:
+    """Return the method of an event without reading the rest of it; None for everything that does not begin as one.
+
+    Chrome writes the method first. Another peer may not; then the event is parsed whole, which costs time only.
+    """
+    if isinstance(text, bytes):
+        if not text.startswith(b'{"method":"'):
+            return None
+        end = text.find(b'"', _NAME_START)
+        return text[_NAME_START:end].decode("ascii", "replace") if end > 0 else None
+    if not text.startswith('{"method":"'):
+        return None
+    end = text.find('"', _NAME_START)
+    return text[_NAME_START:end] if end > 0 else None
 
 
 def parse_cdp_message_untrusted(text: str | bytes) -> Message:

@@ -7,7 +7,7 @@ handshake nor notices when the peer dies in the middle of one (case C-098).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, cast
 from urllib.parse import urlsplit
@@ -33,17 +33,22 @@ class WebSocketTransport:
     def __init__(self, websocket: WebSocketConnection) -> None:
         self._websocket = websocket
 
-    async def send(self, message: str) -> None:
-        """Send one text message. Raises `ConnectionLost`."""
+    def send_nowait(self, message: bytes) -> bool:
+        """Return False: trio-websocket sends by awaiting only."""
+        return False
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Send text messages, in as few writes as possible. Raises `ConnectionLost`."""
         try:
-            await self._websocket.send_message(message)
+            for message in messages:
+                await self._websocket.send_message(message.decode())
         except ConnectionClosed as error:
             raise ConnectionLost(_reason(error)) from None
 
-    async def receive(self) -> str | bytes:
+    async def receive(self) -> Sequence[str | bytes]:
         """Return the next message. Raises `ConnectionLost`."""
         try:
-            return await self._websocket.get_message()
+            return (await self._websocket.get_message(),)
         except ConnectionClosed as error:
             raise ConnectionLost(_reason(error)) from None
 

@@ -4,6 +4,7 @@ import json
 import stat
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,19 @@ class MemoryTransport:
         self.browser, self._from_browser = trio.open_memory_channel[str](1000)
         self.closed = False
 
-    async def send(self, message: str) -> None:
+    def send_nowait(self, message: bytes) -> bool:
+        return False
+
+    async def send(self, messages: Sequence[bytes]) -> None:
         try:
-            await self._to_browser.send(message)
+            for message in messages:
+                await self._to_browser.send(message.decode())
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise ConnectionLost("the fake browser stopped reading") from None
 
-    async def receive(self) -> str:
+    async def receive(self) -> list[str]:
         try:
-            return await self._from_browser.receive()
+            return [await self._from_browser.receive()]
         except (trio.EndOfChannel, trio.ClosedResourceError):
             raise ConnectionLost("the fake browser hung up") from None
 

@@ -4,77 +4,97 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import pairwise
+from typing import BinaryIO
 
 import pytest
 import trio
-import trio.testing
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.connection import open_connection, run_connection
 from cdp.errors import ConnectionLost
 from cdp.finder import find_browser
 from cdp.launcher import launch
-from cdp.pipe import PipeTransport, open_pipe_ends
+from cdp.pipe import MessageSplitter, PipeTransport, open_pipe_ends
 from tests.cdp.fakes import fake_browser
 
 MESSAGES = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20), max_size=6)
 FLAGS = ["--headless=new", "--disable-gpu", "--no-first-run", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
 
 
-def pair() -> tuple[PipeTransport, trio.testing.MemorySendStream, trio.testing.MemoryReceiveStream]:
-    """Return a transport and the browser's two ends of it."""
-    to_us, from_browser = trio.testing.memory_stream_one_way_pair()
-    to_browser, browser_reads = trio.testing.memory_stream_one_way_pair()
-    return PipeTransport(to_browser, from_browser), to_us, browser_reads
+@contextmanager
+def pair() -> Generator[tuple[PipeTransport, BinaryIO, BinaryIO]]:
+    """Yield a transport, what the browser writes to it with, and what it reads from."""
+    ends = open_pipe_ends()
+    with (
+        open(ends.browser_writes, "wb", buffering=0) as browser_writes,
+        open(ends.browser_reads, "rb", buffering=0) as browser_reads,
+    ):
+        yield ends.transport, browser_writes, browser_reads
 
 
 @given(MESSAGES, st.sets(st.integers(1, 150)))
-@settings(max_examples=60)
 def test_c092_any_split_of_the_pipe_gives_the_same_messages(messages, cuts):
     stream = b"".join(message.encode() + b"\0" for message in messages)
     bounds = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
-
-    async def read() -> None:
-        transport, to_us, _ = pair()
-        got: list[str] = []
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_send_in_pieces, to_us, [stream[a:b] for a, b in pairwise(bounds)])
-            for _ in messages:
-                got.append((await transport.receive()).decode())
-        assert got == messages
-        with pytest.raises(ConnectionLost):
-            await transport.receive()
-
-    trio.run(read)
+    splitter = MessageSplitter()
+    got = [message for a, b in pairwise(bounds) for message in splitter.feed_untrusted(stream[a:b])]
+    assert [message.decode() for message in got] == messages
+    assert splitter.feed_untrusted(b"\0") == [b""]
 
 
-async def _send_in_pieces(stream: trio.testing.MemorySendStream, pieces: list[bytes]) -> None:
-    for piece in pieces:
-        if piece:
-            await stream.send_all(piece)
-            await trio.testing.wait_all_tasks_blocked()
-    await stream.aclose()
+def test_a_message_over_the_limit_ends_the_connection_before_it_is_whole():
+    splitter = MessageSplitter(max_message_bytes=10)
+    assert splitter.feed_untrusted(b"0123456789\0") == [b"0123456789"]
+    splitter.feed_untrusted(b"01234")
+    with pytest.raises(ConnectionLost, match="more than 10 bytes"):
+        splitter.feed_untrusted(b"567890")
+
+
+async def test_messages_that_arrived_together_are_read_together():
+    with pair() as (transport, browser_writes, _):
+        browser_writes.write(b"one\0two\0thr")
+        assert await transport.receive() == [b"one", b"two"]
+        browser_writes.write(b"ee\0")
+        assert await transport.receive() == [b"three"]
+        await transport.aclose()
 
 
 async def test_a_message_goes_out_with_its_final_zero():
-    transport, _, browser_reads = pair()
-    await transport.send('{"id":1}')
-    assert await browser_reads.receive_some() == b'{"id":1}\0'
+    with pair() as (transport, _, browser_reads):
+        assert transport.send_nowait(b'{"id":1}')
+        await transport.send([b'{"id":2}', b'{"id":3}'])
+        assert browser_reads.read(100) == b'{"id":1}\0{"id":2}\0{"id":3}\0'
+        await transport.aclose()
+
+
+async def test_a_full_pipe_takes_nothing_of_a_message_that_must_not_wait():
+    """Half a command would make the browser misread everything after it."""
+    with pair() as (transport, _, browser_reads):
+        sent = 0
+        while transport.send_nowait(b"x" * 1000):
+            sent += 1
+        assert not transport.send_nowait(b"x" * 10_000)
+        assert len(browser_reads.read(1 << 21)) == sent * 1001
+        await transport.aclose()
 
 
 async def test_a_browser_that_is_gone_is_a_lost_connection_both_ways():
-    transport, to_us, browser_reads = pair()
-    await to_us.aclose()
-    browser_reads.close()
-    with pytest.raises(ConnectionLost, match="closed its debugging pipe"):
-        await transport.receive()
-    with pytest.raises(ConnectionLost, match="closed its debugging pipe"):
-        await transport.send("{}")
-    await transport.aclose()
-    with pytest.raises(ConnectionLost):
-        await transport.receive()
+    with pair() as (transport, browser_writes, browser_reads):
+        browser_writes.close()
+        browser_reads.close()
+        with pytest.raises(ConnectionLost, match="closed its debugging pipe"):
+            await transport.receive()
+        with pytest.raises(ConnectionLost, match="closed its debugging pipe"):
+            await transport.send([b"{}"])
+        with pytest.raises(ConnectionLost, match="closed its debugging pipe"):
+            transport.send_nowait(b"{}")
+        await transport.aclose()
+        with pytest.raises(ConnectionLost):
+            await transport.receive()
 
 
 async def test_c092_no_end_of_the_pipe_is_inherited_by_other_children():
