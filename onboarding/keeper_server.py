@@ -17,6 +17,7 @@ from native_host.build import BUILD
 from native_host.line_json import MAX_LINE_BYTES, BadLine, decode_line_untrusted, encode_line
 from native_host.paths import ensure_private_folder, keeper_socket
 from native_host.peer import peer_user_id
+from onboarding.browsers import ReadRefused
 from onboarding.keeper import Keeper, KeptBrowser
 
 REQUEST_TIMEOUT_S: Final = 5.0
@@ -86,6 +87,8 @@ async def _answer(keeper: Keeper, line: bytes) -> Answer:
         return _failure(error.code, str(error), error.hint)
     except trio.TooSlowError:
         return _failure("TIMEOUT", "the browser did not answer in time", "Run: notebook-gateway browser stop")
+    except ReadRefused as error:
+        return _failure(error.code, str(error), "Run: notebook-gateway doctor")
     except CdpError as error:
         return _failure("COMPANION_OFFLINE", str(error), "It is being started anew; try again in a moment.")
 

@@ -30,11 +30,12 @@ from cdp.extensions import (
 )
 from cdp.finder import find_browser
 from cdp.launcher import Launched, launch
-from cdp.messages import list_field, object_field
+from cdp.messages import list_field, object_field, text_field
 from cdp.targets import get_targets, js_literal
 from native_host.paths import profile_folder
 from native_host.protocol import EXTENSION_ID
 from native_host.registration import write_host_manifest, write_launcher
+from onboarding.browsers import ReadRefused
 from onboarding.display import NoDisplay, has_display, is_headless_requested
 from onboarding.pages import PageState, is_page_of, most_telling, notebook_url
 
@@ -43,6 +44,10 @@ READY_TIMEOUT_S: Final = 20.0
 """For the extension and its worker: measured at 0.3 s on an idle machine, 3 s on a busy one."""
 
 CLOSE_TIMEOUT_S: Final = 5.0
+READ_NOTEBOOKS: Final = (
+    "gatewayNotebooks().then((notebooks) => ({ notebooks }),"
+    " (fault) => ({ code: fault.code ?? 'INTERNAL', message: fault.message }))"
+)
 IS_READY: Final = "Boolean(globalThis.chrome?.runtime?.id && globalThis.ensureNativePort && globalThis.gatewaySettings)"
 
 OnStage = Callable[[str, float], None]
@@ -58,6 +63,18 @@ def profile_arguments() -> list[str]:
     """
     arguments = ["--no-first-run", "--no-default-browser-check"]
     return [*arguments, "--password-store=basic"] if sys.platform.startswith("linux") else arguments
+
+
+def browser_environment(home: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment of every run of the profile.
+
+    On Linux Chrome keeps crash reports, and the desktop's libraries a cache, beside the person's own; ours stay in our
+    home folder, so that an uninstall leaves nothing (measured: .config/chromium/Crash Reports, .cache/dconf).
+    """
+    if not sys.platform.startswith("linux"):
+        return environ
+    folder = home / "browser"
+    return {**environ, "CHROME_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
 
 
 class ManagedBrowser:
@@ -87,9 +104,15 @@ class ManagedBrowser:
         return object_field({"settings": settings}, "settings")
 
     async def notebooks(self) -> list[dict[str, object]]:
-        """Return ``{"id", "title"}`` of every notebook of the account, for the person who chooses among them."""
-        rows = list_field({"notebooks": await self._in_worker("gatewayNotebooks()")}, "notebooks")
-        return [object_field({"row": row}, "row") for row in rows]
+        """Return ``{"id", "title"}`` of every notebook of the account, for the person who chooses among them.
+
+        Raises:
+            ReadRefused: nobody or somebody else is signed in, or the service refused.
+        """
+        answer = object_field({"answer": await self._in_worker(READ_NOTEBOOKS)}, "answer")
+        if "code" in answer:
+            raise ReadRefused(text_field(answer, "code"), text_field(answer, "message"))
+        return [object_field({"row": row}, "row") for row in list_field(answer, "notebooks")]
 
     async def last_call_ms(self) -> float:
         """Return when a broker called last, in epoch milliseconds; when the worker started, if none has since."""
@@ -177,7 +200,7 @@ async def open_managed_browser(
                 args=[*arguments, "about:blank"],
                 debug_port=None,
                 pipe=True,
-                environ=environ,
+                environ=browser_environment(home, environ),
             )
             launched = await stack.enter_async_context(opened)
             assert launched.pipe is not None

@@ -28,7 +28,7 @@ from cdp.launcher import Launched, launch
 from cdp.messages import object_field, text_field
 from native_host.paths import ensure_private_folder, profile_folder, run_folder, sign_in_file
 from onboarding.display import NoDisplay, has_display, is_headless_requested
-from onboarding.managed_browser import prepare_profile, profile_arguments
+from onboarding.managed_browser import browser_environment, prepare_profile, profile_arguments
 from onboarding.pages import PageKind, PageState, most_telling, sign_in_url
 
 POLL_S: Final = 0.25
@@ -86,7 +86,7 @@ async def run_sign_in(
         user_data_dir=profile_folder(home),
         args=[*profile_arguments(), "--new-window", sign_in_url(account)],
         debug_port=port,
-        environ=environ,
+        environ=browser_environment(home, environ),
         shutdown_timeout_s=CLOSE_TIMEOUT_S,
     ) as launched:
         window = SignInWindow(launched.pid, port)
