@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -34,11 +34,17 @@ from native_host.paths import companion_sockets, run_folder
 
 FIRST_PATIENCE_S: Final = 3.0
 """How long a call waits for the first link: the browser may be starting beside the agent."""
+STARTABLE_PATIENCE_S: Final = 0.3
+"""How long a call waits for the first link before it has the managed browser started."""
 LOST_PATIENCE_S: Final = 6.0
 """How long a call waits after a link was lost: a stopped worker is back within 5 s (design, "Staying alive")."""
 
 BETWEEN_LOOKS: Final = Backoff(base_s=0.05, cap_s=0.5)
 """A look costs one folder listing and a connect per socket; several fit into the time that a call waits."""
+
+
+StartBrowser = Callable[[], Awaitable[str | None]]
+"""Has the managed browser running when it returns None; otherwise says why it is not."""
 
 
 class Companions:
@@ -50,7 +56,13 @@ class Companions:
     # Invariant: _link is None or was chosen for `account`. Invariant: at most one search runs.
 
     def __init__(
-        self, home: Path, account: str, nursery: trio.Nursery, rng: Random, on_event: Callable[[Event], None] | None
+        self,
+        home: Path,
+        account: str,
+        nursery: trio.Nursery,
+        rng: Random,
+        on_event: Callable[[Event], None] | None,
+        start_browser: StartBrowser | None,
     ) -> None:
         self.account = account
         self.client: ClientName = UNNAMED
@@ -60,6 +72,7 @@ class Companions:
         self._nursery = nursery
         self._rng = rng
         self._on_event = on_event
+        self._start_browser = start_browser
         self._link: Link | None = None
         self._approved: Welcome | None = None
         self._last_profile: str | None = None
@@ -170,7 +183,29 @@ class Companions:
         link = self._maybe_link()
         if link is not None:
             return link
-        patience_s = FIRST_PATIENCE_S if self._last_profile is None else LOST_PATIENCE_S
+        first_s = FIRST_PATIENCE_S if self._start_browser is None else STARTABLE_PATIENCE_S
+        try:
+            return await self._look_for(deadline_s, first_s if self._last_profile is None else LOST_PATIENCE_S)
+        except CompanionOffline as error:
+            if self._start_browser is None:
+                raise
+            await self._have_browser_started(self._start_browser, error, deadline_s)
+        return await self._look_for(deadline_s, LOST_PATIENCE_S)
+
+    async def _have_browser_started(self, start: StartBrowser, missing: CompanionOffline, deadline_s: float) -> None:
+        with trio.CancelScope(deadline=deadline_s):
+            trouble = await start()
+            if trouble is None:
+                return
+            raise CompanionOffline(
+                f"{missing.message} The managed browser could not be started: {trouble}",
+                hint="Ask the person to run `notebook-gateway doctor`.",
+                started=False,
+            )
+        raise DeadlineExceeded("The call's time was over before the browser was up.", started=False)
+
+    async def _look_for(self, deadline_s: float, patience_s: float) -> Link:
+        link: Link | None = None
         wait_until = min(deadline_s, trio.current_time() + patience_s)
         self._final_error = None
         with trio.CancelScope(deadline=wait_until):
@@ -241,12 +276,18 @@ class Companions:
 
 @asynccontextmanager
 async def open_companions(
-    home: Path, account: str, *, rng: Random | None = None, on_event: Callable[[Event], None] | None = None
+    home: Path,
+    account: str,
+    *,
+    rng: Random | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    start_browser: StartBrowser | None = None,
 ) -> AsyncGenerator[Companions]:
     """Serve calls for `account` over the companions of `home`; leaving the context closes every connection.
 
-    `on_event` hears what the worker of the chosen companion reports; it must not block or raise.
+    `on_event` hears what the worker of the chosen companion reports; it must not block or raise. `start_browser` is
+    asked when a call finds no browser, and never before.
     """
     async with open_background_nursery() as nursery:
         # Jitter needs no secret randomness.
-        yield Companions(home, account, nursery, rng or Random(), on_event)  # noqa: S311
+        yield Companions(home, account, nursery, rng or Random(), on_event, start_browser)  # noqa: S311

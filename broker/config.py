@@ -23,6 +23,9 @@ KNOWN_KEYS: Final = (
     "max_file_bytes",
     "allow_private_urls",
     "confirm_deletes",
+    "browser",
+    "browser_headless",
+    "browser_idle_stop_min",
 )
 MAX_CONFIG_BYTES: Final = 64 * 1024
 MAX_FILE_BYTES: Final = 200 * 1024 * 1024
@@ -48,6 +51,8 @@ class Config:
     """Whether addresses of this machine and of private networks may be added as sources."""
     confirm_deletes: bool = True
     """Whether a deletion asks the person first, where the client can ask."""
+    manages_browser: bool = False
+    """Whether a call that finds no browser starts the managed one."""
 
 
 def parse_config(text: str) -> Config:
@@ -76,7 +81,20 @@ def parse_config(text: str) -> Config:
         max_file_bytes=_positive("max_file_bytes", table.get("max_file_bytes", MAX_FILE_BYTES)),
         allow_private_urls=_flag("allow_private_urls", table.get("allow_private_urls", False)),
         confirm_deletes=_flag("confirm_deletes", table.get("confirm_deletes", True)),
+        manages_browser=_manages_browser(table),
     )
+
+
+def _manages_browser(table: dict[str, object]) -> bool:
+    """Check what the browser keeper will read of the same file, so that a wrong value is told where it can be."""
+    browser = table.get("browser", "daily")
+    if browser not in ("managed", "daily"):
+        raise ConfigError(f'key \'browser\' must be "managed" or "daily", not {browser!r}')
+    _flag("browser_headless", table.get("browser_headless", False))
+    idle_stop_min = table.get("browser_idle_stop_min", 0)
+    if type(idle_stop_min) is not int or idle_stop_min < 0:
+        raise ConfigError(f"key 'browser_idle_stop_min' must be minutes, or 0 for never, not {idle_stop_min!r}")
+    return browser == "managed"
 
 
 def _absolute_folder(key: str, value: object) -> Path:

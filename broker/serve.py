@@ -137,10 +137,20 @@ def make_session(home: Path, nursery: trio.Nursery) -> Session:
     working_directory, user_home = Path.cwd(), Path.home()
 
     async def open_companion() -> AbstractAsyncContextManager[Companion]:
-        account = (await config.get()).account
+        settings = await config.get()
         from broker.companions import open_companions
+        from broker.managed_browser import ManagedBrowser
 
-        return open_companions(home, account, on_event=on_event)
+        if not settings.manages_browser:
+            return open_companions(home, settings.account, on_event=on_event)
+        browser = ManagedBrowser(home)
+
+        def on_event_of_ours(event: Event) -> None:
+            on_event(event)
+            if event.name == "signed_out":
+                nursery.start_soon(browser.ask_for_sign_in)
+
+        return open_companions(home, settings.account, on_event=on_event_of_ours, start_browser=browser.start)
 
     async def project() -> ProjectFolder:
         named = (await config.get()).project_folder

@@ -9,6 +9,7 @@ has one keeper; the kernel lets the lock go when the process ends, however it en
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import signal
 import time
@@ -35,6 +36,8 @@ WATCH_S: Final = 1.0
 LOOK_TIMEOUT_S: Final = 10.0
 """For one look; a browser that takes longer hangs and is started anew."""
 SIGN_IN_TIMEOUT_S: Final = 15 * 60.0
+BETWEEN_WINDOWS_S: Final = 10 * 60.0
+"""Before another sign-in window is opened without a person asking for it."""
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 60.0
 STEADY_AFTER_S: Final = 120.0
@@ -115,6 +118,7 @@ class Keeper:
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)
     _wants_sign_in: bool = attrs.field(default=False, init=False)
     _wants_stop: bool = attrs.field(default=False, init=False)
+    _next_window_at: float = attrs.field(default=-math.inf, init=False)
     _leave: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set to have the browser that is up close in peace."""
     _life: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
@@ -222,14 +226,22 @@ class Keeper:
         except (CdpError, NoDisplay, OSError) as error:
             self.last_error = str(error)
             self.say(f"no sign-in window: {type(error).__name__}")
+        self._next_window_at = trio.current_time() + BETWEEN_WINDOWS_S
         self._move(KeeperEvent.SIGNED)
 
-    def request_sign_in(self) -> None:
-        """Close the browser and open the sign-in window; asking again while it is open changes nothing."""
+    def request_sign_in(self, *, by_person: bool) -> bool:
+        """Close the browser and open the sign-in window; asking again while it is open changes nothing.
+
+        Returns False, and does nothing, when no person asks and one has just closed the window or signed in: an agent
+        that goes on calling must not put window after window on the screen.
+        """
         if self.state is KeeperState.SIGNING_IN:
-            return
+            return True
+        if not by_person and trio.current_time() < self._next_window_at:
+            return False
         self._wants_sign_in = True
         self._close_browser()
+        return True
 
     def stop(self) -> None:
         """End the browser and the keeper."""

@@ -15,6 +15,7 @@ import trio
 from cdp.polling import until
 from native_host.line_json import MAX_LINE_BYTES, BadLine, decode_line_untrusted, encode_line
 from native_host.paths import HOME_VARIABLE, ensure_private_folder, keeper_socket, logs_folder
+from onboarding.display import remember_display, with_display
 from onboarding.keeper_states import KeeperState
 
 ASK_TIMEOUT_S: Final = 35.0
@@ -167,6 +168,7 @@ async def start_keeper(
 
 
 def _spawn(home: Path, headless: bool, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    remember_display(home, environ)
     log = _log_file(home)
     ensure_private_folder(log.parent)
     if log.exists() and log.stat().st_size > KEPT_LOG_BYTES:
@@ -180,7 +182,7 @@ def _spawn(home: Path, headless: bool, environ: Mapping[str, str]) -> subprocess
             stderr=output,
             start_new_session=True,
             cwd=home,  # never a folder that somebody wants to unmount or delete
-            env={**environ, HOME_VARIABLE: str(home)},
+            env={**with_display(home, environ), HOME_VARIABLE: str(home)},
         )
 
 

@@ -163,7 +163,12 @@ async def _wake(keeper: Keeper, request: Answer) -> Answer:
 
 async def _sign_in(keeper: Keeper, request: Answer) -> Answer:
     await trio.lowlevel.checkpoint()
-    keeper.request_sign_in()
+    if not keeper.request_sign_in(by_person=request.get("reason") is None):
+        raise Refusal(
+            "AUTH_REQUIRED",
+            "the sign-in window was closed a moment ago and is not opened again by itself",
+            "Ask the person to run: notebook-gateway browser sign-in",
+        )
     return {}
 
 

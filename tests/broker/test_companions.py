@@ -422,3 +422,62 @@ async def test_leaving_while_a_search_runs_raises_nothing(home: Path) -> None:
             for _ in range(turns):
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
+
+
+# -- the managed browser ----------------------------------------------------------------------------------------------
+
+
+async def test_the_managed_browser_is_started_by_the_first_call_that_finds_none_and_not_before(home: Path) -> None:
+    starts = 0
+
+    async with trio.open_nursery() as nursery:
+        opened = trio.Event()
+
+        async def serve_host(task_status: trio.TaskStatus[None]) -> None:
+            async with listening(home, 1):
+                task_status.started()
+                await opened.wait()
+
+        async def start() -> str | None:
+            nonlocal starts
+            starts += 1
+            await nursery.start(serve_host)
+            return None
+
+        async with open_companions(home, ACCOUNT, start_browser=start) as companions:
+            await wait_all_tasks_blocked()
+            assert starts == 0
+            assert await read(companions, ["n1"]) == '["n1"]'
+            assert await read(companions, ["n2"]) == '["n2"]'
+        assert starts == 1
+        opened.set()
+
+
+async def test_why_the_managed_browser_does_not_start_stands_in_the_error(home: Path) -> None:
+    async def start() -> str | None:
+        await trio.lowlevel.checkpoint()
+        return "no Chrome, Chromium, Edge or Brave found"
+
+    async with open_companions(home, ACCOUNT, start_browser=start) as companions:
+        with pytest.raises(CompanionOffline, match="could not be started: no Chrome") as caught:
+            await read(companions)
+    assert not caught.value.started
+    assert "doctor" in caught.value.hint
+
+
+async def test_a_browser_of_another_account_is_told_and_no_other_one_is_started(home: Path) -> None:
+    async def start() -> str | None:
+        raise AssertionError("the browser that runs is the person's choice")
+
+    async with listening(home, 1, account=GRACE), open_companions(home, ACCOUNT, start_browser=start) as companions:
+        with pytest.raises(AccountMismatch):
+            await read(companions)
+
+
+async def test_a_browser_that_takes_longer_to_start_than_the_call_has_ends_it_with_nothing_sent(
+    home: Path, autojump_clock: MockClock
+) -> None:
+    async with open_companions(home, ACCOUNT, start_browser=trio.sleep_forever) as companions:  # type: ignore[arg-type]
+        with pytest.raises(DeadlineExceeded, match="before the browser was up") as caught:
+            await read(companions, timeout_s=5)
+    assert not caught.value.started
