@@ -1,7 +1,8 @@
 """`notebook-gateway allow …`: which notebooks agents may use.
 
 Writes `allowlist.json`. The extension keeps a copy of its own that only the person may change; where a browser of ours
-runs (`run/browser.json`), this command is the person's hand and sets that copy too, over CDP.
+runs, this command is the person's hand and sets that copy too: through the keeper of the managed browser, or over CDP in
+that of the harness (`run/browser.json`).
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _change(change: Callable[[str, Allowlist], Allowlist]) -> None:
     if not _set_extension_copy(home, account, allowed):
         console.print(
             "The extension keeps its own list, which was not changed: no browser that this program started is running. "
-            "Now allow the notebook there too.",
+            "Now allow the notebook there too: in the extension's popup, or by running this again once the browser is up.",
             highlight=False,
         )
 
@@ -115,7 +116,17 @@ def _set_extension_copy(home: Path, account: str, allowed: Allowed) -> bool:
     import trio
 
     from notebook_gateway.owned_browser import OwnedBrowserGone, maybe_owned_browser, set_extension_list
+    from onboarding.keeper_client import KeeperClient, KeeperFailed, NoKeeper
 
+    try:
+        trio.run(KeeperClient(home).set_settings, account, allowed.as_json())
+    except NoKeeper:
+        pass
+    except KeeperFailed as error:
+        fail(f"allowlist.json is written, but the extension's own list is not: {error}", "Run the command again.")
+    else:
+        console.print("The extension's own list is set to the same.", highlight=False)
+        return True
     cdp_url = maybe_owned_browser(home)
     if cdp_url is None:
         return False
