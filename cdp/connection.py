@@ -14,8 +14,9 @@ from typing import Final, NoReturn
 
 import trio
 
+from cdp.domains.protocol import Command, R, decode_result_untrusted, encode_params
 from cdp.errors import BadMessage, CallFailed, CdpError, ConnectionLost, SessionDetached
-from cdp.events import EventStream
+from cdp.events import E, EventStream, TypedEventStream
 from cdp.messages import (
     ErrorResponse,
     Event,
@@ -82,6 +83,15 @@ class Connection:
             raise outcome
         return outcome
 
+    async def execute(self, command: Command[R], session_id: str | None = None) -> R:
+        """Send a typed command and return its typed result; raises what `call` does.
+
+        Raises:
+            BadMessage: the result has another shape than the protocol says; the connection goes on.
+        """
+        result = await self.call(command.method, encode_params(command), session_id)
+        return decode_result_untrusted(command, result)
+
     def session(self, session_id: str) -> Session:
         """Return the view of this connection on one attached target."""
         return Session(self, session_id)
@@ -104,6 +114,14 @@ class Connection:
         finally:
             self._streams.remove(stream)
             self._wanted_events.subtract(methods)
+
+    @contextmanager
+    def subscribe(
+        self, event_class: type[E], *, session_id: str | None = None, capacity: int = EVENT_CAPACITY
+    ) -> Generator[TypedEventStream[E]]:
+        """Subscribe to events of one class; see `events`."""
+        with self.events(event_class.method, session_id=session_id, capacity=capacity) as stream:
+            yield TypedEventStream(event_class, stream)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Read and write until cancelled or until the transport ends. For the opener's nursery; never raises."""
@@ -192,6 +210,16 @@ class Session:
     def events(self, *methods: str, capacity: int = EVENT_CAPACITY) -> Generator[EventStream]:
         """Subscribe to events of this target; see `Connection.events`."""
         with self.connection.events(*methods, session_id=self.session_id, capacity=capacity) as stream:
+            yield stream
+
+    async def execute(self, command: Command[R]) -> R:
+        """Send a typed command to this target; see `Connection.execute`."""
+        return await self.connection.execute(command, self.session_id)
+
+    @contextmanager
+    def subscribe(self, event_class: type[E], *, capacity: int = EVENT_CAPACITY) -> Generator[TypedEventStream[E]]:
+        """Subscribe to events of one class of this target; see `Connection.events`."""
+        with self.connection.subscribe(event_class, session_id=self.session_id, capacity=capacity) as stream:
             yield stream
 
 

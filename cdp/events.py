@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import trio
 
+from cdp.domains.protocol import EventParams, decode_untrusted
 from cdp.errors import CdpError, EventsLost
 from cdp.messages import Event
+
+E = TypeVar("E", bound=EventParams)
 
 
 class EventStream:
@@ -75,3 +79,19 @@ class EventStream:
         if self._end is None and (session_id is None or session_id == self._session_id):
             self._end = reason
             self._changed.set()
+
+
+class TypedEventStream(Generic[E]):
+    """An async iterator over the events of one class. Made by `Connection.subscribe`."""
+
+    def __init__(self, event_class: type[E], stream: EventStream) -> None:
+        self._event_class = event_class
+        self._stream = stream
+
+    def __aiter__(self) -> TypedEventStream[E]:
+        return self
+
+    async def __anext__(self) -> E:
+        """Return the next event; raises what `EventStream` does, and `BadMessage` for one of another shape."""
+        event = await anext(self._stream)
+        return decode_untrusted(self._event_class, event.params, event.method)

@@ -11,8 +11,9 @@ import attrs
 import trio
 
 from cdp.connection import Connection, Session
+from cdp.domains import runtime, target
+from cdp.domains.protocol import decode_untrusted
 from cdp.errors import CdpError, EvaluationFailed
-from cdp.messages import JsonObject, list_field, object_field, text_field
 
 DETACH_TIMEOUT_S: Final = 1.0
 
@@ -29,22 +30,22 @@ class TargetInfo:
 
 async def get_targets(connection: Connection) -> list[TargetInfo]:
     """Return all targets that the browser lists now."""
-    result = await connection.call("Target.getTargets")
-    return [_target_info(row) for row in list_field(result, "targetInfos")]
+    result = await connection.execute(target.GetTargets())
+    return [_target_info(info) for info in result.targetInfos]
 
 
 async def wait_for_target(connection: Connection, accepts: Callable[[TargetInfo], bool]) -> TargetInfo:
     """Return the first target that `accepts` says yes to, now or as soon as one appears or changes its URL."""
-    with connection.events("Target.targetCreated", "Target.targetInfoChanged") as events:
-        await connection.call("Target.setDiscoverTargets", {"discover": True})
+    with connection.events(target.TargetCreated.method, target.TargetInfoChanged.method) as events:
+        await connection.execute(target.SetDiscoverTargets(discover=True))
         # The browser announces existing targets only when discovery is switched on for the first time.
-        for target in await get_targets(connection):
-            if accepts(target):
-                return target
+        for found in await get_targets(connection):
+            if accepts(found):
+                return found
         async for event in events:
-            target = _target_info(event.params.get("targetInfo"))
-            if accepts(target):
-                return target
+            found = _target_info(decode_untrusted(target.TargetCreated, event.params, event.method).targetInfo)
+            if accepts(found):
+                return found
     raise AssertionError("an EventStream ends by an error only")
 
 
@@ -55,14 +56,13 @@ async def attached(connection: Connection, target_id: str) -> AsyncGenerator[Ses
     An attached session keeps a service worker alive and hides lifecycle faults, so the detach is made even when the
     block is cancelled (shielded, one second), and a target that is gone by then is no error.
     """
-    result = await connection.call("Target.attachToTarget", {"targetId": target_id, "flatten": True})
-    session = connection.session(text_field(result, "sessionId"))
+    session = connection.session((await connection.execute(target.AttachToTarget(target_id))).sessionId)
     try:
         yield session
     finally:
         with trio.move_on_after(DETACH_TIMEOUT_S, shield=True):
             with suppress(CdpError):  # the target or the connection may be gone, and the session with it
-                await connection.call("Target.detachFromTarget", {"sessionId": session.session_id})
+                await connection.execute(target.DetachFromTarget(session.session_id))
 
 
 async def evaluate(session: Session, expression: str) -> object:
@@ -71,12 +71,10 @@ async def evaluate(session: Session, expression: str) -> object:
     Raises:
         EvaluationFailed: it threw or its promise was rejected.
     """
-    result = await session.call(
-        "Runtime.evaluate", {"expression": expression, "awaitPromise": True, "returnByValue": True}
-    )
-    if "exceptionDetails" in result:
-        raise EvaluationFailed(_exception_text(object_field(result, "exceptionDetails")))
-    return object_field(result, "result").get("value")
+    result = await session.execute(runtime.Evaluate(expression, awaitPromise=True, returnByValue=True))
+    if result.exceptionDetails is not None:
+        raise EvaluationFailed(_exception_text(result.exceptionDetails))
+    return result.result.value
 
 
 def js_literal(value: object) -> str:
@@ -84,17 +82,14 @@ def js_literal(value: object) -> str:
     return json.dumps(value)
 
 
-def _exception_text(details: JsonObject) -> str:
-    if "exception" in details:
-        exception = object_field(details, "exception")
-        description = exception.get("description", exception.get("value"))
-        if description is not None:
-            return str(description)
-    return text_field(details, "text")
+def _exception_text(details: runtime.ExceptionDetails) -> str:
+    thrown = details.exception
+    if thrown is not None:
+        said = thrown.value if thrown.description is None else thrown.description
+        if said is not None:
+            return str(said)
+    return details.text
 
 
-def _target_info(row: object) -> TargetInfo:
-    info = object_field({"targetInfo": row}, "targetInfo")
-    return TargetInfo(
-        text_field(info, "targetId"), text_field(info, "type"), text_field(info, "url"), text_field(info, "title")
-    )
+def _target_info(info: target.TargetInfo) -> TargetInfo:
+    return TargetInfo(info.targetId, info.type, info.url, info.title)
