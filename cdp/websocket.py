@@ -7,7 +7,7 @@ handshake nor notices when the peer dies in the middle of one (case C-098).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, cast
 from urllib.parse import urlsplit
@@ -17,12 +17,13 @@ import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
 
 from cdp.errors import ConnectFailed, ConnectionLost
+from cdp.socket_stream import RECEIVE_BYTES, NoticingSocketStream
 from cdp.tasks import background_nursery
 
 MAX_MESSAGE_BYTES: Final = 128 * 1024 * 1024
 """trio-websocket's own limit of 1 MiB is below what Chrome sends for a large page or target list (case C-097)."""
-RECEIVE_BUFFER_BYTES: Final = 64 * 1024
-"""The default of 4 KiB doubles the CPU per received megabyte (measured, wsproto: 388 against 1,841 MB/s)."""
+MESSAGE_QUEUE: Final = 64
+"""trio-websocket's own reader task may be this many messages ahead of ours."""
 CONNECT_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
 
@@ -30,20 +31,26 @@ CLOSE_TIMEOUT_S: Final = 2.0
 class WebSocketTransport:
     """Whole text messages over one WebSocket."""
 
-    def __init__(self, websocket: WebSocketConnection) -> None:
+    def __init__(self, websocket: WebSocketConnection, stream: NoticingSocketStream) -> None:
         self._websocket = websocket
+        self._stream = stream
 
     def send_nowait(self, message: bytes) -> bool:
         """Return False: trio-websocket sends by awaiting only."""
         return False
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Send text messages, in as few writes as possible. Raises `ConnectionLost`."""
+        """Send text messages in one write. Raises `ConnectionLost`."""
         try:
-            for message in messages:
+            self._stream.is_gathering = True
+            for message in messages[:-1]:
                 await self._websocket.send_message(message.decode())
+            self._stream.is_gathering = False
+            await self._websocket.send_message(messages[-1].decode())
         except ConnectionClosed as error:
             raise ConnectionLost(_reason(error)) from None
+        finally:
+            self._stream.is_gathering = False
 
     async def receive(self) -> Sequence[str | bytes]:
         """Return the next message. Raises `ConnectionLost`."""
@@ -71,10 +78,10 @@ async def open_websocket_transport(
     """
     address = _parse(url)
     deadline = trio.current_time() + connect_timeout_s
-    tcp = await _open_tcp(address, deadline)
+    stream = NoticingSocketStream(await _open_tcp(address, deadline))
     try:
         async with background_nursery() as nursery:
-            transport = WebSocketTransport(await _upgrade(nursery, tcp, address, deadline))
+            transport = WebSocketTransport(await _upgrade(nursery, stream, address, deadline), stream)
             try:
                 yield transport
             finally:
@@ -87,7 +94,7 @@ async def open_websocket_transport(
         status = cast("ConnectionRejected", rejections.exceptions[0]).status_code
         raise ConnectFailed(f"{url} refused the WebSocket upgrade with HTTP {status}") from None
     finally:
-        await trio.aclose_forcefully(tcp)
+        await trio.aclose_forcefully(stream)
 
 
 @attrs.frozen
@@ -119,10 +126,10 @@ async def _open_tcp(address: _Address, deadline: float) -> trio.SocketStream:
 
 
 async def _upgrade(
-    nursery: trio.Nursery, tcp: trio.SocketStream, address: _Address, deadline: float
+    nursery: trio.Nursery, stream: NoticingSocketStream, address: _Address, deadline: float
 ) -> WebSocketConnection:
     scope = trio.CancelScope(deadline=deadline)
-    stream = _EndNoticingStream(tcp, scope.cancel)
+    stream.on_end = scope.cancel
     with scope:
         websocket = await wrap_client_stream(
             nursery,
@@ -130,45 +137,13 @@ async def _upgrade(
             f"{address.host}:{address.port}",
             address.resource,
             max_message_size=MAX_MESSAGE_BYTES,
-            receive_buffer_size=RECEIVE_BUFFER_BYTES,
+            receive_buffer_size=RECEIVE_BYTES,
+            message_queue_size=MESSAGE_QUEUE,
         )
         stream.on_end = None
         return websocket
     why = "it hung up" if stream.has_ended else "it did not answer in time"
     raise ConnectFailed(f"no WebSocket upgrade at {address.url}: {why}")
-
-
-class _EndNoticingStream(trio.abc.Stream):
-    """A TCP stream that says when the peer has ended it; trio-websocket's handshake waits for ever otherwise."""
-
-    def __init__(self, stream: trio.SocketStream, on_end: Callable[[], None]) -> None:
-        self._stream = stream
-        self.on_end: Callable[[], None] | None = on_end
-        self.has_ended = False
-
-    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        try:
-            data = await self._stream.receive_some(max_bytes)
-        except trio.BrokenResourceError:
-            self._end()
-            raise
-        if not data:
-            self._end()
-        return data
-
-    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        await self._stream.send_all(data)
-
-    async def wait_send_all_might_not_block(self) -> None:
-        await self._stream.wait_send_all_might_not_block()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def _end(self) -> None:
-        self.has_ended = True
-        if self.on_end is not None:
-            self.on_end()
 
 
 def _reason(error: ConnectionClosed) -> str:
