@@ -1,7 +1,7 @@
 """What a step of onboarding is, and how it fails. Pure; the steps themselves stand in `*_steps.py`.
 
 A step has no flag that says "done": `is_done` looks at the world each time, so onboarding can be broken off anywhere,
-run again, and run once more on a machine where everything is there (ADR-058).
+run again, and run once more on a machine where everything is there.
 """
 
 from __future__ import annotations

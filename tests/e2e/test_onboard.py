@@ -1,0 +1,188 @@
+"""`onboard` from an empty home directory, the person played at the emulator's sign-in page, then `uninstall`.
+
+Nothing is set up directly: the cookies come from the sign-in page that was typed into and clicked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from harness.bare import Bare, open_bare
+from harness.mcp_client import open_client
+from harness.person import sign_in_once
+
+pytestmark = pytest.mark.browser
+
+COMMAND = (sys.executable, "-P", "-m", "notebook_gateway")
+RUN_TIMEOUT_S = 150
+SCRIPTED = ("onboard", "--json", "--non-interactive", "--allow-all", "--client", "claude-code")
+STEPS = ["browser", "host", "sign-in", "start", "extension", "page", "account", "port", "notebooks", "client", "proof"]
+
+
+@asynccontextmanager
+async def a_person() -> AsyncGenerator[Bare]:
+    """Run the emulator and an empty home directory; whatever was started in it is uninstalled at the end."""
+    async with open_bare() as bare:
+        try:
+            yield bare
+        finally:
+            with trio.CancelScope(shield=True):
+                await run(bare, "uninstall", "--yes")
+
+
+async def run(bare: Bare, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    with trio.fail_after(RUN_TIMEOUT_S):
+        return await trio.run_process(
+            [*COMMAND, *arguments],
+            env={**os.environ, **bare.env},
+            cwd="/",
+            check=False,
+            capture_stdout=True,
+            capture_stderr=True,
+        )
+
+
+async def onboard(bare: Bare, *more: str, account: str = "ada@example.com") -> tuple[int, list[dict[str, object]]]:
+    """Run `onboard` as a script does, and return its exit code and its lines."""
+    result = await run(bare, *SCRIPTED, "--account", account, *more)
+    lines = [json.loads(line) for line in result.stdout.decode().splitlines()]
+    assert lines, result.stderr.decode()
+    return result.returncode, lines
+
+
+async def onboard_with_person(bare: Bare, *more: str, signs_in_as: str = "ada@example.com") -> list[dict[str, object]]:
+    """Run `onboard` and play the person; return its lines."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sign_in_once, bare.home, signs_in_as)
+        _, lines = await onboard(bare, *more)
+        nursery.cancel_scope.cancel()
+    return lines
+
+
+def ends(lines: list[dict[str, object]]) -> dict[str, str]:
+    """Return how each step ended."""
+    return {str(line["step"]): str(line["status"]) for line in lines if line["event"] == "step"}
+
+
+def failure(lines: list[dict[str, object]]) -> tuple[object, object]:
+    return lines[-1].get("code"), lines[-1].get("fix")
+
+
+def tree(folder: Path) -> dict[str, tuple[int, str]]:
+    """Return mode and digest of everything under `folder`."""
+    return {
+        str(path.relative_to(folder)): (
+            stat.S_IMODE(path.lstat().st_mode),
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+        )
+        for path in folder.rglob("*")
+    }
+
+
+async def test_one_command_leads_from_an_empty_home_to_an_answer_and_uninstall_leaves_it_as_it_was() -> None:
+    async with a_person() as bare:
+        (bare.person_home / ".claude.json").write_text('{\n  // mine\n  "theme": "dark"\n}\n')
+        before = tree(bare.person_home)
+
+        lines = await onboard_with_person(bare)
+        assert lines[-1] == {"event": "end", "ok": True}
+        assert ends(lines) == dict.fromkeys(STEPS, "done")
+
+        entry = json.loads((bare.person_home / ".claude.json").read_text().replace("// mine", ""))
+        server = entry["mcpServers"]["notebook-gateway"]
+        async with open_client([server["command"], *server["args"]], env={**bare.env, **server["env"]}) as client:
+            await client.initialize()
+            listed = await client.call_tool("list_notebooks", {})
+            chosen = listed["structuredContent"]["result"]["notebooks"][0]["id"]
+            await client.call_tool("select_notebook", {"notebook_id": chosen})
+            asked = await client.call_tool(
+                "query_notebook",
+                {"question": "In one sentence: what are these sources about?", "request_key": "onboarded-1"},
+            )
+            assert asked["structuredContent"]["ok"], asked
+
+        code, again = await onboard(bare, "--no-proof")
+        assert code == 0
+        assert [line["step"] for line in again if line.get("changed")] == []
+
+        assert (await run(bare, "uninstall", "--yes")).returncode == 0
+        assert tree(bare.person_home) == before
+
+
+async def test_a_person_who_never_signs_in_is_waited_for_until_the_deadline() -> None:
+    async with a_person() as bare:
+        code, lines = await onboard(bare, "--sign-in-timeout", "3")
+        assert code == 1
+        assert failure(lines) == ("sign-in.timeout", "Run the command again and sign in.")
+        # Nothing is left running that would be in the way of the next try.
+        assert (await onboard_with_person(bare, "--no-proof"))[-1]["ok"] is True
+
+
+async def test_c051_another_account_than_the_configured_one_is_named_and_nothing_is_read() -> None:
+    async with a_person() as bare:
+        lines = await onboard_with_person(bare, signs_in_as="grace@example.com")
+        assert failure(lines)[0] == "account.mismatch"
+        assert "grace@example.com" not in str(lines[-1]["message"])
+
+
+async def test_without_an_answer_to_a_question_a_script_is_told_the_option() -> None:
+    async with a_person() as bare:
+        result = await run(bare, "onboard", "--json", "--non-interactive")
+        last = json.loads(result.stdout.decode().splitlines()[-1])
+        assert result.returncode == 1
+        assert (last["code"], last["fix"]) == ("config.no-account", "Say which: --account you@example.com")
+
+
+@pytest.mark.parametrize("step", ["sign-in", "start", "page", "account", "notebooks", "client"])
+async def test_after_the_browser_was_killed_at_any_step_the_next_run_goes_on(step: str) -> None:
+    async with a_person() as bare:
+        before = tree(bare.person_home)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sign_in_once, bare.home, "ada@example.com")
+            await kill_browser_at(bare, step)
+            nursery.cancel_scope.cancel()
+        lines = await onboard_with_person(bare)
+        assert lines[-1] == {"event": "end", "ok": True}
+        assert (await run(bare, "uninstall", "--yes")).returncode == 0
+        assert tree(bare.person_home) == before
+
+
+async def kill_browser_at(bare: Bare, step: str) -> None:
+    """Start `onboard`, kill every process on our profile when `step` starts, and wait for its end, however it is."""
+    process = await trio.lowlevel.open_process(
+        [*COMMAND, *SCRIPTED, "--account", "ada@example.com", "--no-proof"],
+        env={**os.environ, **bare.env},
+        cwd="/",
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    mark = f'"step": "{step}", "status": "started"'.encode()
+    seen, killed = b"", False
+    with trio.fail_after(RUN_TIMEOUT_S):
+        async for data in process.stdout:
+            seen += data
+            if mark in seen and not killed:
+                killed = True
+                kill_profile(bare.home / "profile")
+        await process.wait()
+    assert killed
+
+
+def kill_profile(profile: Path) -> None:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"--user-data-dir={profile}".encode() in (folder / "cmdline").read_bytes():
+                os.kill(int(folder.name), 9)
+        except OSError:
+            continue  # it has ended by itself
