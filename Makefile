@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 SETUP_DEV := $(VENV)/.ready-dev
 
-.PHONY: help demo test lint unit unit-broker unit-rest e2e kill-matrix bench docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest e2e kill-matrix keeper-cycles bench docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
 	@echo "make test   set up, then run every check and test"
-	@echo "make lint | unit | e2e | kill-matrix | bench | docs | clean   the parts"
+	@echo "make lint | unit | e2e | kill-matrix | keeper-cycles | bench | docs | clean   the parts"
 
 # pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
 $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
@@ -60,6 +60,10 @@ e2e: $(SETUP_DEV)
 # The whole of it; goes on where it was interrupted, and writes the table of docs/reliability.md at its end.
 kill-matrix: $(SETUP_DEV)
 	"$(BIN)/python" -P -m tests.reliability
+
+# Fifty starts and stops of the browser keeper, after which no process may be left; some five minutes.
+keeper-cycles: $(SETUP_DEV)
+	NOTEBOOK_GATEWAY_KEEPER_CYCLES=50 "$(BIN)/python" -m pytest tests/e2e/test_keeper.py -k again_and_again
 
 bench: $(SETUP_DEV)
 	"$(BIN)/python" -m bench

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, cast
 
 import trio
@@ -91,6 +92,9 @@ async def _answer(keeper: Keeper, line: bytes) -> Answer:
         return _failure(error.code, str(error), "Run: notebook-gateway doctor")
     except CdpError as error:
         return _failure("COMPANION_OFFLINE", str(error), "It is being started anew; try again in a moment.")
+    except Exception as error:  # noqa: BLE001  # a fault in one request must not end everybody's browser
+        keeper.say(f"a request failed: {error!r}")
+        return _failure("INTERNAL", f"the request failed: {type(error).__name__}", "Look into logs/keeper.log.")
 
 
 def _failure(code: str, message: str, hint: str) -> Answer:
@@ -129,8 +133,9 @@ async def _status(keeper: Keeper, request: Answer) -> Answer:
         "build": BUILD,
     }
     if browser is not None:
-        page = await browser.page_state()
-        answer |= {"page": page.kind, "host": page.host, "worker_running": await browser.is_worker_running()}
+        with suppress(CdpError):  # it has just ended, which the next status says
+            page = await browser.page_state()
+            answer |= {"page": page.kind, "host": page.host, "worker_running": await browser.is_worker_running()}
     return answer
 
 
