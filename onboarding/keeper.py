@@ -262,6 +262,11 @@ class Keeper:
         while self.state not in states:
             await self._changed.wait()
 
+    async def wait_for_another_than(self, browser: KeptBrowser) -> None:
+        """Return once `browser`, whose connection is lost, is no longer the one that is kept."""
+        while self.browser is browser:
+            await self._changed.wait()
+
     def _move(self, event: KeeperEvent) -> None:
         self.state = next_state(self.state, event)
         self.since_ms = time.time_ns() // 1_000_000

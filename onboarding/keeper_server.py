@@ -9,22 +9,24 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import trio
 
-from cdp.errors import CdpError
+from cdp.errors import CdpError, ConnectionLost
 from native_host.build import BUILD
 from native_host.line_json import MAX_LINE_BYTES, BadLine, decode_line_untrusted, encode_line
 from native_host.paths import ensure_private_folder, keeper_socket
 from native_host.peer import peer_user_id
 from onboarding.browsers import ReadRefused
 from onboarding.keeper import Keeper, KeptBrowser
+from onboarding.keeper_states import KeeperState
 
 REQUEST_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
 
 Answer = dict[str, object]
+Result = TypeVar("Result")
 
 
 class Refusal(Exception):
@@ -112,10 +114,22 @@ async def _read_line(stream: trio.SocketStream) -> bytes:
 
 
 # ---------------------------------------------------------------------------------------------------- the ops
-def _browser(keeper: Keeper) -> KeptBrowser:
+async def _browser(keeper: Keeper) -> KeptBrowser:
+    """Return the browser; one that is starting, or starts again after a crash, is waited for."""
+    await keeper.wait_for(KeeperState.UP, KeeperState.SIGNING_IN, KeeperState.STOPPING)
     if keeper.browser is None:
         raise Refusal("COMPANION_OFFLINE", f"the browser is not up: {keeper.state}", "Try again in a moment.")
     return keeper.browser
+
+
+async def _with_browser(keeper: Keeper, work: Callable[[KeptBrowser], Awaitable[Result]]) -> Result:
+    """Do `work`, which must be fit for a repeat: it is done once more if the browser dies under it."""
+    browser = await _browser(keeper)
+    try:
+        return await work(browser)
+    except ConnectionLost:
+        await keeper.wait_for_another_than(browser)
+        return await work(await _browser(keeper))
 
 
 async def _status(keeper: Keeper, request: Answer) -> Answer:
@@ -146,7 +160,7 @@ async def _stop(keeper: Keeper, request: Answer) -> Answer:
 
 
 async def _show(keeper: Keeper, request: Answer) -> Answer:
-    browser = _browser(keeper)
+    browser = await _browser(keeper)
     if browser.headless:
         raise Refusal("INVALID_ARGUMENT", "it has no window: it was started headless", "Stop it, then start it.")
     await browser.show()
@@ -154,15 +168,17 @@ async def _show(keeper: Keeper, request: Answer) -> Answer:
 
 
 async def _hide(keeper: Keeper, request: Answer) -> Answer:
-    await _browser(keeper).hide()
+    await (await _browser(keeper)).hide()
     return {}
 
 
 async def _wake(keeper: Keeper, request: Answer) -> Answer:
-    browser = _browser(keeper)
-    if not await browser.is_worker_running():
-        await browser.wake_worker()
-    await browser.ensure_native_port()
+    async def wake(browser: KeptBrowser) -> None:
+        if not await browser.is_worker_running():
+            await browser.wake_worker()
+        await browser.ensure_native_port()
+
+    await _with_browser(keeper, wake)
     return {}
 
 
@@ -182,20 +198,23 @@ async def _set_settings(keeper: Keeper, request: Answer) -> Answer:
     ids = cast("list[object]", notebooks) if isinstance(notebooks, list) else None
     if not isinstance(account, str) or (notebooks != "*" and (ids is None or not all(isinstance(i, str) for i in ids))):
         raise Refusal("INVALID_ARGUMENT", "settings need an account and a list of notebooks or *", "Mend the request.")
-    browser = _browser(keeper)
-    await browser.set_settings(account, "*" if notebooks == "*" else cast("list[str]", notebooks))
-    if keeper.account != account:
-        keeper.account = account
-        await browser.open_notebook_tab(account)
+
+    async def set_them(browser: KeptBrowser) -> None:
+        await browser.set_settings(account, "*" if notebooks == "*" else cast("list[str]", notebooks))
+        if keeper.account != account:
+            await browser.open_notebook_tab(account)
+            keeper.account = account
+
+    await _with_browser(keeper, set_them)
     return {}
 
 
 async def _get_settings(keeper: Keeper, request: Answer) -> Answer:
-    return {"settings": await _browser(keeper).get_settings()}
+    return {"settings": await _with_browser(keeper, lambda browser: browser.get_settings())}
 
 
 async def _notebooks(keeper: Keeper, request: Answer) -> Answer:
-    return {"notebooks": await _browser(keeper).notebooks()}
+    return {"notebooks": await _with_browser(keeper, lambda browser: browser.notebooks())}
 
 
 OPS: Final[dict[str, Callable[[Keeper, Answer], Awaitable[Answer]]]] = {

@@ -15,7 +15,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from cdp.errors import LaunchFailed
+from cdp.errors import ConnectionLost, LaunchFailed
 from native_host.line_json import MAX_LINE_BYTES
 from native_host.paths import ensure_private_folder, keeper_socket, run_folder
 from onboarding.keeper import GIVES_UP_AFTER, WATCH_S, AlreadyKept, Keeper, held_profile
@@ -42,6 +42,8 @@ class FakeBrowser:
     settings: dict[str, object] = attrs.field(factory=dict[str, object])
     window: str = ""
     called_ms: float = math.inf
+    is_dying: bool = False
+    """Whether the next request finds that the connection is gone, before anybody has looked at the process."""
 
     async def is_worker_running(self) -> bool:
         await trio.lowlevel.checkpoint()
@@ -74,6 +76,9 @@ class FakeBrowser:
 
     async def get_settings(self) -> dict[str, object]:
         await trio.lowlevel.checkpoint()
+        if self.is_dying:
+            self.has_exited = True
+            raise ConnectionLost("the browser closed its debugging pipe")
         return self.settings
 
     async def ensure_native_port(self) -> None:
@@ -282,6 +287,23 @@ async def test_each_request_does_what_it_says(tmp_path: Path) -> None:
         assert (await client.status()).state is KeeperState.SIGNING_IN
         with pytest.raises(KeeperFailed, match="not up: signing_in"):
             await client.show()
+
+
+async def test_a_request_under_which_the_browser_dies_is_answered_by_the_next_browser(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path)
+    async with served(bench) as client:
+        bench.browser.is_dying = True
+        assert await client.get_settings() == {}
+        assert len(bench.browsers) == 2
+
+
+async def test_a_request_during_the_pause_after_a_crash_waits_for_the_browser(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path)
+    async with served(bench) as client:
+        bench.browser.has_exited = True
+        await bench.keeper.wait_for(KeeperState.BACKING_OFF)
+        assert await client.notebooks() == [("n1", "Tides")]
+        assert len(bench.browsers) == 2
 
 
 async def test_the_socket_is_its_owners_alone_and_gone_with_the_keeper(tmp_path: Path) -> None:
