@@ -12,10 +12,10 @@ POLL_S: Final = 0.005
 T = TypeVar("T")
 
 
-async def until(ask: Callable[[], Awaitable[T | None]]) -> T:
-    """Return the first true answer of `ask`, asked again every 5 ms; the caller owns the deadline."""
+async def until(ask: Callable[[], Awaitable[T | None]], *, poll_s: float = POLL_S) -> T:
+    """Return the first true answer of `ask`, asked again every `poll_s`; the caller owns the deadline."""
     while True:
         answer = await ask()
         if answer:
             return answer
-        await trio.sleep(POLL_S)
+        await trio.sleep(poll_s)

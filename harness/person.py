@@ -20,7 +20,7 @@ from cdp.http_json import get_json
 from cdp.messages import text_field
 from cdp.polling import until
 from cdp.targets import attached, evaluate, get_targets, js_literal
-from harness.emulator.hosts import SIGN_IN_HOST
+from harness.emulator.hosts import CONSENT_HOST, SIGN_IN_HOST
 from harness.emulator.sign_in_site import PASSWORD
 from native_host.paths import sign_in_file
 
@@ -30,8 +30,20 @@ WINDOW_TIMEOUT_S: Final = 60.0
 
 async def sign_in_once(home: Path, account: str, password: str = PASSWORD) -> None:
     """Wait for a sign-in window of `home`, fill in its form as a person would; the caller owns the deadline."""
+    await sign_in_at(await until(partial(_maybe_port, home)), account, password)
+
+
+async def sign_in_and_consent(home: Path, account: str) -> None:
+    """As `sign_in_once`, then click the button of the page that asks for consent."""
+    await sign_in_once(home, account)
     port = await until(partial(_maybe_port, home))
-    async with sign_in_page(port) as page:
+    async with page_of(port, CONSENT_HOST, "button[type=submit]") as page:
+        await click(page, "button[type=submit]")
+
+
+async def sign_in_at(port: int, account: str, password: str = PASSWORD) -> None:
+    """Fill in the sign-in form that shows, or will show, in the browser whose debugging port this is."""
+    async with page_of(port, SIGN_IN_HOST, "input[type=password]") as page:
         await type_into(page, "input[type=email]", account)
         await type_into(page, "input[type=password]", password)
         await click(page, "button[type=submit]")
@@ -52,18 +64,18 @@ async def _is_closed(home: Path) -> bool:
 
 
 @asynccontextmanager
-async def sign_in_page(port: int) -> AsyncGenerator[Session]:
-    """Attach to the page of the sign-in host in the browser at `port`, once its form is there."""
+async def page_of(port: int, host: str, selector: str) -> AsyncGenerator[Session]:
+    """Attach to the page of `host` in the browser at `port`, once an element is in it."""
     version = await get_json("127.0.0.1", port, "/json/version", timeout_s=ANSWER_TIMEOUT_S)
     url = text_field(cast("dict[str, object]", version), "webSocketDebuggerUrl")
     async with open_connection(url) as connection:
 
         async def find() -> str | None:
-            pages = [target for target in await get_targets(connection) if f"//{SIGN_IN_HOST}/" in target.url]
+            pages = [target for target in await get_targets(connection) if f"//{host}/" in target.url]
             return pages[0].id if pages else None
 
         async with attached(connection, await until(find)) as session:
-            await until(partial(_has, session, "input[type=password]"))
+            await until(partial(_has, session, selector))
             yield session
 
 

@@ -20,6 +20,9 @@ from native_host.protocol import EXTENSION_ID, HOST_NAME
 
 MAIN_FILE: Final = Path(__file__).resolve().with_name("__main__.py")
 
+HOSTS_FOLDER: Final = "NativeMessagingHosts"
+"""Beside a profile's folders, where Chromium on Linux and macOS looks for hosts of one user."""
+
 # Chrome's rules: https://developer.chrome.com/docs/extensions/develop/concepts/native-messaging
 NAME_RULE: Final = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 ORIGIN_RULE: Final = re.compile(r"chrome-extension://[a-p]{32}/")
@@ -47,16 +50,41 @@ def write_launcher(home: Path, python_executable: str | Path) -> Path:
     """
     if not os.access(python_executable, os.X_OK):
         raise ValueError(f"{python_executable} is not an executable file; name the Python that has notebook-gateway")
+    script = _launcher_script(home, python_executable)
+    ensure_private_folder(logs_folder(home))
+    launcher = launcher_file(home)
+    _replace_file(launcher, script, mode=0o700)
+    return launcher
+
+
+def _launcher_script(home: Path, python_executable: str | Path) -> bytes:
     script = LAUNCHER_TEMPLATE.format(
         python=_quoted(python_executable),
         main=_quoted(MAIN_FILE),
         home=_quoted(home),
         log=_quoted(host_log_file(home)),
     )
-    ensure_private_folder(logs_folder(home))
+    return os.fsencode(script)
+
+
+def manifest_file(folder: Path) -> Path:
+    """Return our manifest's place in a ``NativeMessagingHosts`` folder."""
+    return folder / f"{HOST_NAME}.json"
+
+
+def manifest_bytes(launcher: Path) -> bytes:
+    """Return the manifest as it is written."""
+    return json.dumps(host_manifest(launcher), indent=2).encode() + b"\n"
+
+
+def is_registered(folder: Path, home: Path, python_executable: str | Path) -> bool:
+    """Whether manifest and launcher are exactly what writing them now would make."""
     launcher = launcher_file(home)
-    _replace_file(launcher, os.fsencode(script), mode=0o700)
-    return launcher
+    try:
+        is_same = manifest_file(folder).read_bytes() == manifest_bytes(launcher)
+        return is_same and launcher.read_bytes() == _launcher_script(home, python_executable)
+    except OSError:
+        return False
 
 
 def host_manifest(launcher: Path) -> dict[str, object]:
@@ -77,13 +105,12 @@ def write_host_manifest(folder: Path, launcher: Path) -> Path:
         ValueError: Chrome would not accept it; the message names the field.
         OSError: the folder cannot be written.
     """
-    manifest = host_manifest(launcher)
-    problems = check_manifest(manifest)
+    problems = check_manifest(host_manifest(launcher))
     if problems:
         raise ValueError("; ".join(problems))
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{HOST_NAME}.json"
-    _replace_file(path, json.dumps(manifest, indent=2).encode() + b"\n", mode=0o644)
+    path = manifest_file(folder)
+    _replace_file(path, manifest_bytes(launcher), mode=0o644)
     return path
 
 

@@ -1,8 +1,8 @@
 """`notebook-gateway allow …`: which notebooks agents may use.
 
 Writes `allowlist.json`. The extension keeps a copy of its own that only the person may change; where a browser of ours
-runs, this command is the person's hand and sets that copy too: through the keeper of the managed browser, or over CDP in
-that of the harness (`run/browser.json`).
+runs, this command is the person's hand and sets that copy too: through the keeper of the managed browser, or over CDP
+in that of the harness (`run/browser.json`).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _change(change: Callable[[str, Allowlist], Allowlist]) -> None:
     if not _set_extension_copy(home, account, allowed):
         console.print(
             "The extension keeps its own list, which was not changed: no browser that this program started is running. "
-            "Now allow the notebook there too: in the extension's popup, or by running this again once the browser is up.",
+            "Allow the notebook there too: in the extension's popup, or by running this again once the browser is up.",
             highlight=False,
         )
 

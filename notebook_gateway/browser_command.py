@@ -39,7 +39,7 @@ def start(headless: bool, as_json: bool) -> None:
         fail(str(error), "Mend that line; docs/configuration.md has every key.")
 
     async def work() -> KeeperStatus:
-        return await start_keeper(home, headless=wants_headless)
+        return await start_keeper(home, headless=wants_headless, by_person=True)
 
     status_now = _run(work)
     if as_json:

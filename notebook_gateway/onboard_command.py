@@ -23,6 +23,10 @@ DEFAULT_SIGN_IN_TIMEOUT_S = 900.0
 @click.option("--notebook", "notebooks", multiple=True, metavar="ID", help="Allow this notebook (repeatable).")
 @click.option("--allow-all", is_flag=True, help="Allow every notebook of the account, also future ones.")
 @click.option("--client", "clients", multiple=True, type=click.Choice(CLIENT_IDS), help="Configure it (repeatable).")
+@click.option("--daily", is_flag=True, help="Use your everyday browser: you load the extension, led step by step.")
+@click.option(
+    "--cdp-url", metavar="URL", help="Use a running browser of this machine, at its debugging port (http:// or ws://)."
+)
 @click.option("--browser", metavar="PATH", help="The browser to use, instead of the first that is found.")
 @click.option("--headless", is_flag=True, help="Run the managed browser without a window.")
 @click.option("--non-interactive", is_flag=True, help="Never ask; what an option does not answer is an error.")
@@ -34,7 +38,7 @@ DEFAULT_SIGN_IN_TIMEOUT_S = 900.0
     default=DEFAULT_SIGN_IN_TIMEOUT_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for the person at the sign-in page.",
+    help="How long to wait for the person, at the sign-in page and elsewhere.",
 )
 @click.option("--no-proof", is_flag=True, help="Leave the last step out: a question through the finished chain.")
 def onboard(
@@ -42,6 +46,8 @@ def onboard(
     notebooks: tuple[str, ...],
     allow_all: bool,
     clients: tuple[str, ...],
+    daily: bool,
+    cdp_url: str | None,
     browser: str | None,
     headless: bool,
     non_interactive: bool,
@@ -58,35 +64,44 @@ def onboard(
 
     if allow_all and notebooks:
         fail("give either --notebook or --allow-all", "notebook-gateway onboard --help")
+    if daily and cdp_url:
+        fail("give either --daily or --cdp-url", "notebook-gateway onboard --help")
     options = Options(
         account=account,
         notebooks=tuple(notebook_id.lower() for notebook_id in notebooks),
         allow_all=allow_all,
         clients=clients,
+        cdp_url=cdp_url,
         browser=browser,
         headless=headless,
         sign_in_timeout_s=sign_in_timeout_s,
         with_proof=not no_proof,
     )
-    raise SystemExit(_onboard(options, asks=not non_interactive and not as_json, as_json=as_json))
+    raise SystemExit(_onboard(options, daily=daily, asks=not non_interactive and not as_json, as_json=as_json))
 
 
-def _onboard(options: Options, *, asks: bool, as_json: bool) -> int:
+def _onboard(options: Options, *, daily: bool, asks: bool, as_json: bool) -> int:
+    from contextlib import AsyncExitStack
+
     import trio
 
+    from notebook_gateway.companion_browser import CompanionBrowser
     from notebook_gateway.onboard_people import AllowlistPolicy, Nobody, Terminal
     from notebook_gateway.onboard_view import JsonLines, LiveList
     from notebook_gateway.serve_entry import serve_entry
+    from onboarding.attached_steps import ATTACHED
     from onboarding.checklist import Checklist, StepEvent
-    from onboarding.common_steps import COMMON
+    from onboarding.daily_steps import DAILY
     from onboarding.footprint import Footprint, UnreadableFootprint
     from onboarding.keeper_client import KeeperClient
-    from onboarding.managed_steps import MANAGED, KeptBrowser
+    from onboarding.kept_browser import KeptBrowser
+    from onboarding.managed_steps import MANAGED
     from onboarding.onboard import run_steps
     from onboarding.run import Run
+    from onboarding.steps import StepFailed
 
     home = home_folder()
-    steps = (*MANAGED, *COMMON)
+    steps = DAILY if daily else ATTACHED if options.cdp_url else MANAGED
     checklist = Checklist(steps)
     view = JsonLines() if as_json else LiveList(checklist)
 
@@ -98,19 +113,25 @@ def _onboard(options: Options, *, asks: bool, as_json: bool) -> int:
         footprint = Footprint(home)
     except UnreadableFootprint as error:
         fail(str(error), "Mend or remove that file.")
-    run = Run(
-        home=home,
-        options=options,
-        environ=os.environ,
-        person=Terminal(view.pause, view.resume) if asks else Nobody(),
-        policy=AllowlistPolicy(home),
-        server=serve_entry(home),
-        browser=KeptBrowser(KeeperClient(home)),
-        footprint=footprint,
-        on_waiting=lambda _: None,
-    )
+
+    async def work() -> StepFailed | None:
+        async with AsyncExitStack() as resources:
+            run = Run(
+                home=home,
+                options=options,
+                environ=os.environ,
+                person=Terminal(view.pause, view.resume) if asks else Nobody(),
+                policy=AllowlistPolicy(home),
+                server=serve_entry(home),
+                browser=CompanionBrowser(home) if daily else KeptBrowser(KeeperClient(home)),
+                footprint=footprint,
+                resources=resources,
+                on_waiting=lambda _: None,
+            )
+            return await run_steps(run, steps, report)
+
     with view:
-        failure = trio.run(run_steps, run, steps, report)
+        failure = trio.run(work)
     if as_json:
         end: dict[str, object] = {"event": "end", "ok": failure is None}
         if failure is not None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import trio
 
+from onboarding.choice import covers, in_words, is_same, notebooks_in, wanted_notebooks
 from onboarding.clients import CLIENTS, CannotInstall, installed_entry, is_there, places_of
 from onboarding.clients import install as install_client
 from onboarding.clients.jsonc import UnreadableDocument
@@ -17,32 +18,22 @@ from onboarding.steps import Step, StepFailed, StepId
 
 async def notebooks_allowed(run: Run) -> str | None:
     """Whether something is allowed, on both sides alike, and nothing else was asked for."""
-    wanted = _wanted(run)
+    wanted = wanted_notebooks(run.options)
     allowed = run.policy.allowed(run.the_account)
-    settings = await run.browser.get_settings()
-    theirs = settings.get("notebooks")
-    if not allowed or not _same(allowed, theirs):
+    if not allowed or not is_same(allowed, notebooks_in(await run.browser.get_settings())):
         return None
-    if wanted is not None and not _covers(allowed, wanted):
-        return None
-    return _text(allowed)
+    return None if wanted is not None and not covers(allowed, wanted) else in_words(allowed)
 
 
 async def allow_notebooks(run: Run) -> str:
     """Allow what was asked for, or what is allowed already, or ask the person; then set the extension's copy."""
-    wanted = _wanted(run)
+    wanted = wanted_notebooks(run.options)
     if wanted is None and not run.policy.allowed(run.the_account):
         wanted = await run.person.notebooks(run.listed or [])
     _refuse_unknown(run, wanted)
     allowed = run.policy.allow(run.the_account, wanted if wanted is not None else [])
     await run.browser.set_settings(run.the_account, allowed)
-    return _text(allowed)
-
-
-def _wanted(run: Run) -> Notebooks | None:
-    if run.options.allow_all:
-        return "*"
-    return list(run.options.notebooks) or None
+    return in_words(allowed)
 
 
 def _refuse_unknown(run: Run, wanted: Notebooks | None) -> None:
@@ -55,22 +46,6 @@ def _refuse_unknown(run: Run, wanted: Notebooks | None) -> None:
             f"the account has no notebook {unknown[0]}",
             "Copy the id from the notebook's address: /notebook/<id>.",
         )
-
-
-def _same(allowed: Notebooks, theirs: object) -> bool:
-    if isinstance(allowed, str) or not isinstance(theirs, list):
-        return allowed == theirs
-    return sorted(allowed) == sorted(map(str, theirs))  # pyright: ignore[reportUnknownArgumentType]  # compared as text
-
-
-def _covers(allowed: Notebooks, wanted: Notebooks) -> bool:
-    return allowed == "*" or (wanted != "*" and set(wanted) <= set(allowed))
-
-
-def _text(allowed: Notebooks) -> str:
-    if allowed == "*":
-        return "all notebooks are allowed"
-    return f"{len(allowed)} notebook{'' if len(allowed) == 1 else 's'} allowed"
 
 
 async def client_configured(run: Run) -> str | None:
@@ -114,8 +89,8 @@ async def show_proof(run: Run) -> str:
     return str(await prove(run.server, run.browser_environ))
 
 
-COMMON: Final = (
-    Step(StepId.NOTEBOOKS, "Choose notebooks", notebooks_allowed, allow_notebooks),
+LAST: Final = (
     Step(StepId.CLIENT, "Configure the MCP client", client_configured, configure_client),
     Step(StepId.PROOF, "Ask through the finished chain", never_proven, show_proof),
 )
+COMMON: Final = (Step(StepId.NOTEBOOKS, "Choose notebooks", notebooks_allowed, allow_notebooks), *LAST)

@@ -29,7 +29,7 @@ from onboarding.display import NoDisplay
 from onboarding.keeper_states import KeeperEvent, KeeperState, next_state
 from onboarding.managed_browser import open_managed_browser
 from onboarding.pages import PageState
-from onboarding.sign_in import SignInOutcome, SignInWindow, run_sign_in
+from onboarding.sign_in import OnWaiting, SignInOutcome, run_sign_in
 
 WATCH_S: Final = 1.0
 """Between two looks at the browser: a stopped worker must be back within 5 s (design, "Staying alive")."""
@@ -90,7 +90,7 @@ class SignIn(Protocol):
         *,
         environ: Mapping[str, str],
         timeout_s: float,
-        on_waiting: Callable[[SignInWindow], None],
+        on_waiting: OnWaiting,
     ) -> SignInOutcome: ...
 
 
@@ -220,7 +220,7 @@ class Keeper:
                 self.account,
                 environ=self.environ,
                 timeout_s=SIGN_IN_TIMEOUT_S,
-                on_waiting=lambda window: self.say(f"sign-in window {window.pid} is open"),
+                on_waiting=lambda window, page: self.say(f"sign-in window {window.pid} is open, page: {page}"),
             )
             self.say(f"the sign-in window is closed: {self.last_sign_in.result}")
         except (CdpError, NoDisplay, OSError) as error:
@@ -242,6 +242,11 @@ class Keeper:
         self._wants_sign_in = True
         self._close_browser()
         return True
+
+    def retry_now(self) -> None:
+        """End the pause after a crash: a person asks for the browser."""
+        if self.state is KeeperState.BACKING_OFF:
+            self._stage.cancel()
 
     def stop(self) -> None:
         """End the browser and the keeper."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -73,6 +74,10 @@ class KeeperClient:
         values["state"] = KeeperState(str(answer["state"]))
         return KeeperStatus(**values)  # pyright: ignore[reportArgumentType]  # our own twin wrote it
 
+    async def retry(self) -> None:
+        """End the pause after a crash of the browser; nothing happens in any other state."""
+        await self._ask("retry")
+
     async def stop(self) -> None:
         """Stop keeper and browser; returns when the keeper is gone."""
         await self._ask("stop")
@@ -139,12 +144,18 @@ async def maybe_keeper_status(home: Path) -> KeeperStatus | None:
 
 
 async def start_keeper(
-    home: Path, *, headless: bool = False, environ: Mapping[str, str] = os.environ, timeout_s: float = START_TIMEOUT_S
+    home: Path,
+    *,
+    headless: bool = False,
+    environ: Mapping[str, str] = os.environ,
+    timeout_s: float = START_TIMEOUT_S,
+    by_person: bool = False,
 ) -> KeeperStatus:
     """Return the status of a keeper whose browser is up, after starting one if none runs.
 
     The new process belongs to nobody: it has a session of its own, no terminal, and outlives us. Call this from a
-    process that ends soon; the system then reaps the keeper.
+    process that ends soon; the system then reaps the keeper. With `by_person` a pause after a crash is cut short;
+    agents, who may ask many times, wait for its end.
 
     Raises:
         KeeperFailed: it ended, or its browser did not come up in time; the message is the last line of its log.
@@ -163,6 +174,9 @@ async def start_keeper(
             else:
                 if status.state in (KeeperState.UP, KeeperState.SIGNING_IN):
                     return status
+                if by_person and status.state is KeeperState.BACKING_OFF:
+                    with suppress(NoKeeper):  # it has given up meanwhile
+                        await client.retry()
             await trio.sleep(POLL_S)
     raise KeeperFailed(f"the browser did not come up: {_last_line(home)}", "Run: notebook-gateway doctor")
 

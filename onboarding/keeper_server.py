@@ -115,7 +115,11 @@ async def _read_line(stream: trio.SocketStream) -> bytes:
 
 # ---------------------------------------------------------------------------------------------------- the ops
 async def _browser(keeper: Keeper) -> KeptBrowser:
-    """Return the browser; one that is starting, or starts again after a crash, is waited for."""
+    """Return the browser; one that is starting is waited for, and a pause after a crash is cut short.
+
+    Who asks for the browser here is a person's command; agents go through the native host.
+    """
+    keeper.retry_now()
     await keeper.wait_for(KeeperState.UP, KeeperState.SIGNING_IN, KeeperState.STOPPING)
     if keeper.browser is None:
         raise Refusal("COMPANION_OFFLINE", f"the browser is not up: {keeper.state}", "Try again in a moment.")
@@ -151,6 +155,12 @@ async def _status(keeper: Keeper, request: Answer) -> Answer:
             page = await browser.page_state()
             answer |= {"page": page.kind, "host": page.host, "worker_running": await browser.is_worker_running()}
     return answer
+
+
+async def _retry(keeper: Keeper, request: Answer) -> Answer:
+    await trio.lowlevel.checkpoint()
+    keeper.retry_now()
+    return {}
 
 
 async def _stop(keeper: Keeper, request: Answer) -> Answer:
@@ -219,6 +229,7 @@ async def _notebooks(keeper: Keeper, request: Answer) -> Answer:
 
 OPS: Final[dict[str, Callable[[Keeper, Answer], Awaitable[Answer]]]] = {
     "status": _status,
+    "retry": _retry,
     "stop": _stop,
     "show": _show,
     "hide": _hide,

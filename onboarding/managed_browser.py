@@ -10,45 +10,24 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import trio
 
-import native_host
 from cdp.connection import Connection, run_connection
 from cdp.errors import CallFailed, CdpError
-from cdp.extensions import (
-    WorkerNeverAppeared,
-    evaluate_in_worker,
-    is_worker_running,
-    load_unpacked,
-    start_worker,
-    worker_session,
-)
 from cdp.finder import find_browser
 from cdp.launcher import Launched, launch
-from cdp.messages import list_field, object_field, text_field
-from cdp.targets import get_targets, js_literal
+from cdp.targets import get_targets
 from native_host.paths import profile_folder
-from native_host.protocol import EXTENSION_ID
-from native_host.registration import write_host_manifest, write_launcher
-from onboarding.browsers import ReadRefused
+from native_host.registration import HOSTS_FOLDER, write_host_manifest, write_launcher
 from onboarding.display import NoDisplay, has_display, is_headless_requested
-from onboarding.pages import PageState, is_page_of, most_telling, notebook_url
-
-EXTENSION_FOLDER: Final = Path(native_host.__file__).resolve().parents[1] / "extension"
-READY_TIMEOUT_S: Final = 20.0
-"""For the extension and its worker: measured at 0.3 s on an idle machine, 3 s on a busy one."""
+from onboarding.extension_browser import ExtensionBrowser, load_extension
 
 CLOSE_TIMEOUT_S: Final = 5.0
-READ_NOTEBOOKS: Final = (
-    "gatewayNotebooks().then((notebooks) => ({ notebooks }),"
-    " (fault) => ({ code: fault.code ?? 'INTERNAL', message: fault.message }))"
-)
-IS_READY: Final = "Boolean(globalThis.chrome?.runtime?.id && globalThis.ensureNativePort && globalThis.gatewaySettings)"
 
 OnStage = Callable[[str, float], None]
 """Called with ``browser`` and ``extension`` when each is up, and the milliseconds that it took."""
@@ -77,12 +56,12 @@ def browser_environment(home: Path, environ: Mapping[str, str]) -> Mapping[str, 
     return {**environ, "CHROME_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
 
 
-class ManagedBrowser:
+class ManagedBrowser(ExtensionBrowser):
     """A running managed browser. Made by `open_managed_browser`."""
 
     def __init__(self, launched: Launched, connection: Connection, headless: bool) -> None:
+        super().__init__(connection)
         self.launched = launched
-        self.connection = connection
         self.headless = headless
 
     @property
@@ -93,56 +72,6 @@ class ManagedBrowser:
     def has_exited(self) -> bool:
         return self.launched.has_exited
 
-    async def set_settings(self, account: str | None, notebooks: Sequence[str] | str) -> None:
-        """Set what only the person may change: the extension's account and its allowlist (ids, or "*")."""
-        value = notebooks if isinstance(notebooks, str) else list(notebooks)
-        await self._in_worker(f"gatewaySettings.set({js_literal({'account': account, 'notebooks': value})})")
-
-    async def get_settings(self) -> dict[str, object]:
-        """Return ``{"account", "notebooks"}`` as the extension has them."""
-        settings = await self._in_worker("gatewaySettings.get()")
-        return object_field({"settings": settings}, "settings")
-
-    async def notebooks(self) -> list[dict[str, object]]:
-        """Return ``{"id", "title"}`` of every notebook of the account, for the person who chooses among them.
-
-        Raises:
-            ReadRefused: nobody or somebody else is signed in, or the service refused.
-        """
-        answer = object_field({"answer": await self._in_worker(READ_NOTEBOOKS)}, "answer")
-        if "code" in answer:
-            raise ReadRefused(text_field(answer, "code"), text_field(answer, "message"))
-        return [object_field({"row": row}, "row") for row in list_field(answer, "notebooks")]
-
-    async def last_call_ms(self) -> float:
-        """Return when a broker called last, in epoch milliseconds; when the worker started, if none has since."""
-        value = await self._in_worker("gatewayLastCallMs()")
-        return float(value) if isinstance(value, int | float) else 0.0
-
-    async def ensure_native_port(self) -> None:
-        """Have the extension open its native port now, instead of when its back-off ends."""
-        await self._in_worker("ensureNativePort()")
-
-    async def is_worker_running(self) -> bool:
-        """Whether the extension's worker runs; looks without keeping it alive."""
-        return await is_worker_running(self.connection, EXTENSION_ID)
-
-    async def wake_worker(self) -> None:
-        """Start a stopped worker; its first act is to open the native port."""
-        if not await start_worker(self.connection, EXTENSION_ID):
-            await self.connection.call("Target.createTarget", {"url": "about:blank", "background": True})
-            await start_worker(self.connection, EXTENSION_ID)
-
-    async def open_notebook_tab(self, account: str) -> None:
-        """Make sure that a notebook tab of the account is open."""
-        if not any(is_page_of(url, account) for url in await self._page_urls()):
-            url = notebook_url(account)
-            await self.connection.call("Target.createTarget", {"url": url, "background": True})
-
-    async def page_state(self) -> PageState:
-        """Say what the pages of this browser amount to, by their addresses."""
-        return most_telling(await self._page_urls())
-
     async def show(self) -> None:
         """Bring the window to the front. Nothing happens where there is none."""
         await self._set_window("normal")
@@ -150,9 +79,6 @@ class ManagedBrowser:
     async def hide(self) -> None:
         """Minimise the window. Nothing happens where there is none."""
         await self._set_window("minimized")
-
-    async def _page_urls(self) -> list[str]:
-        return [target.url for target in await get_targets(self.connection) if target.type == "page"]
 
     async def _set_window(self, state: str) -> None:
         if self.headless:
@@ -164,9 +90,6 @@ class ManagedBrowser:
                     bounds = {"windowId": window.get("windowId"), "bounds": {"windowState": state}}
                     await self.connection.call("Browser.setWindowBounds", bounds)
                     return
-
-    async def _in_worker(self, expression: str) -> object:
-        return await evaluate_in_worker(self.connection, EXTENSION_ID, IS_READY, expression)
 
 
 @asynccontextmanager
@@ -208,7 +131,7 @@ async def open_managed_browser(
             stack.push_async_callback(_close, launched, connection)
         browser = ManagedBrowser(launched, connection, headless)
         with _stage("extension", report):
-            await _load_extension(connection)
+            await load_extension(connection)
         await browser.hide()
         yield browser
 
@@ -232,20 +155,12 @@ def prepare_profile(home: Path) -> None:
     """
     profile = profile_folder(home)
     profile.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_host_manifest(profile / "NativeMessagingHosts", write_launcher(home, sys.executable))
+    write_host_manifest(profile / HOSTS_FOLDER, write_launcher(home, sys.executable))
     folder = profile / "Default"
     if not folder.exists():
         folder.mkdir(mode=0o700)
         preferences = {"extensions": {"ui": {"developer_mode": True}}}
         (folder / "Preferences").write_text(json.dumps(preferences), encoding="utf-8")
-
-
-async def _load_extension(connection: Connection) -> None:
-    with trio.move_on_after(READY_TIMEOUT_S):
-        await load_unpacked(connection, EXTENSION_FOLDER, EXTENSION_ID)
-        async with worker_session(connection, EXTENSION_ID, IS_READY):
-            return
-    raise WorkerNeverAppeared(f"the extension was loaded, but its worker was not ready within {READY_TIMEOUT_S:g} s")
 
 
 @contextmanager

@@ -87,11 +87,16 @@ def notebook_url(account: str) -> str:
     return f"https://{NOTEBOOK_HOSTS[0]}/?authuser={quote(account, safe='')}"
 
 
-def sign_in_url(account: str | None) -> str:
-    """Return where a person signs in; the page then leads on to the notebook list."""
+def sign_in_url(account: str | None, *, beside_others: bool = False) -> str:
+    """Return where a person signs in; the page then leads on to the notebook list.
+
+    With `beside_others` it asks for one more account: where somebody is signed in already, the plain entrance leads
+    straight on to that person's notebooks.
+    """
     target = notebook_url(account) if account else f"https://{NOTEBOOK_HOSTS[0]}/"
     hint = f"&Email={quote(account, safe='')}" if account else ""
-    return f"https://{SIGN_IN_HOST}/ServiceLogin?continue={quote(target, safe='')}{hint}"
+    entrance = "AddSession" if beside_others else "ServiceLogin"
+    return f"https://{SIGN_IN_HOST}/{entrance}?continue={quote(target, safe='')}{hint}"
 
 
 def is_page_of(url: str, account: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,7 @@ import attrs
 from cdp.finder import BROWSER_VARIABLE
 from onboarding.browsers import GuidedBrowser
 from onboarding.clients import ServerEntry
+from onboarding.detection import POLICY_FOLDERS
 from onboarding.footprint import Footprint
 
 Notebooks = list[str] | str
@@ -27,6 +29,8 @@ class Options:
     notebooks: tuple[str, ...] = ()
     allow_all: bool = False
     clients: tuple[str, ...] = ()
+    cdp_url: str | None = None
+    """A running browser to attach to, instead of one of ours."""
     browser: str | None = None
     """The executable to use, instead of the first that is found."""
     headless: bool = False
@@ -68,9 +72,15 @@ class Run:
     server: ServerEntry
     browser: GuidedBrowser
     footprint: Footprint
+    resources: AsyncExitStack
+    """What a step opens and the following ones use; the caller closes it after the last."""
     on_waiting: Callable[[str], None]
     """Told what a person is waited for."""
+    policy_folders: Sequence[Path] = POLICY_FOLDERS
+    """Where the administrator's policies are read."""
     account: str | None = None
+    is_other_signed_in: bool = False
+    """Whether the browser was seen to belong to another account."""
     listed: list[tuple[str, str]] | None = None
     """Every notebook of the account, once it was read in this run."""
 

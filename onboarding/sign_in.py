@@ -33,6 +33,9 @@ from onboarding.pages import PageKind, PageState, most_telling, sign_in_url
 
 POLL_S: Final = 0.25
 LIST_TIMEOUT_S: Final = 5.0
+SETTLED_S: Final = 3.0
+"""A page that only leads on to another one is gone by then."""
+FINAL_PAGES: Final = frozenset({PageKind.WALL, PageKind.REGION})
 CLOSE_TIMEOUT_S: Final = 8.0
 """For the browser to write its cookies to the disk; it needs one or two (measured)."""
 
@@ -42,6 +45,8 @@ class SignInResult(StrEnum):
     """A page of the app was shown. Whose it is, the first real read tells."""
     CLOSED = "closed"
     """The person closed the window."""
+    REFUSED = "refused"
+    """A page stands there that no signing in gets past; `SignInOutcome.page` says which."""
     TIMED_OUT = "timed_out"
 
 
@@ -51,6 +56,10 @@ class SignInWindow:
 
     pid: int
     port: int
+
+
+OnWaiting = Callable[[SignInWindow, PageKind], None]
+"""Told when the window is open, and again whenever another kind of page shows in it."""
 
 
 @attrs.frozen
@@ -67,11 +76,13 @@ async def run_sign_in(
     *,
     environ: Mapping[str, str] = os.environ,
     timeout_s: float,
-    on_waiting: Callable[[SignInWindow], None],
+    on_waiting: OnWaiting,
+    beside_others: bool = False,
 ) -> SignInOutcome:
     """Open the window and wait for the person, at most `timeout_s`. The browser has ended when this returns.
 
-    `run/sign-in.json` names process and port for as long as the window is open. `account` is only offered to the page.
+    `run/sign-in.json` names process and port for as long as the window is open. `account` is only offered to the page;
+    `beside_others` asks for it where another account is signed in.
 
     Raises:
         NoDisplay: there is nothing to show a window on.
@@ -84,31 +95,40 @@ async def run_sign_in(
     async with launch(
         find_browser(environ),
         user_data_dir=profile_folder(home),
-        args=[*profile_arguments(), "--new-window", sign_in_url(account)],
+        args=[*profile_arguments(), "--new-window", sign_in_url(account, beside_others=beside_others)],
         debug_port=port,
         environ=browser_environment(home, environ),
         shutdown_timeout_s=CLOSE_TIMEOUT_S,
     ) as launched:
         window = SignInWindow(launched.pid, port)
         with _announced(home, window):
-            on_waiting(window)
-            return await _wait_for_person(launched, port, timeout_s)
+            return await _wait_for_person(launched, window, timeout_s, on_waiting)
 
 
-async def _wait_for_person(launched: Launched, port: int, timeout_s: float) -> SignInOutcome:
-    page = PageState(PageKind.NONE)
+async def _wait_for_person(
+    launched: Launched, window: SignInWindow, timeout_s: float, on_waiting: OnWaiting
+) -> SignInOutcome:
+    page, since = PageState(PageKind.NONE), trio.current_time()
+    on_waiting(window, page.kind)
     with trio.move_on_after(timeout_s):
         while not launched.has_exited:
             try:
-                urls = _page_urls(await get_json("127.0.0.1", port, "/json/list", timeout_s=LIST_TIMEOUT_S))
+                urls = _page_urls(await get_json("127.0.0.1", window.port, "/json/list", timeout_s=LIST_TIMEOUT_S))
             except ConnectFailed:
                 urls = None  # it is ending, or too busy to answer just now
             if urls == []:
                 return SignInOutcome(SignInResult.CLOSED, page)
-            page = most_telling(urls or []) if urls else page
+            now = most_telling(urls) if urls else page
+            if now.kind is not page.kind:
+                since = trio.current_time()
+                on_waiting(window, now.kind)
+            page = now
             if page.kind is PageKind.APP:
-                await _close(launched, port)
+                await _close(launched, window.port)
                 return SignInOutcome(SignInResult.SIGNED_IN, page)
+            if page.kind in FINAL_PAGES and trio.current_time() - since > SETTLED_S:
+                await _close(launched, window.port)
+                return SignInOutcome(SignInResult.REFUSED, page)
             await trio.sleep(POLL_S)
         return SignInOutcome(SignInResult.CLOSED, page)
     return SignInOutcome(SignInResult.TIMED_OUT, page)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 if TYPE_CHECKING:
     from onboarding.run import Run
+
+
+DOCTOR: Final = "Run: notebook-gateway doctor"
+"""The one thing to do where the step itself does not know better."""
 
 
 class StepId(StrEnum):

@@ -6,12 +6,13 @@ from functools import partial
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from harness.emulator import data_calls, notebook_site, sign_in_site, upload_site
-from harness.emulator.hosts import NOTEBOOK_HOSTS, SIGN_IN_HOST
+from harness.emulator import data_calls, gates, notebook_site, sign_in_site, upload_site
+from harness.emulator.hosts import CONSENT_HOST, MARKETING_HOST, NOTEBOOK_HOSTS, SIGN_IN_HOST
 from harness.emulator.pages import PATH_PREFIX
 from harness.emulator.responses import answer_lifespan
 from harness.emulator.service import Service
@@ -59,14 +60,40 @@ def sign_in_app(service: Service) -> ASGIApp:
         routes=[
             Route("/", sign_in_site.home),
             Route("/ServiceLogin", sign_in_site.home),
+            Route("/AddSession", sign_in_site.home),
             Route("/v3/signin/identifier", partial(sign_in_site.form, service)),
-            Route("/v3/signin/challenge", partial(sign_in_site.submit, service), methods=["POST"]),
+            Route("/v3/signin/challenge", partial(_submit, service), methods=["POST"]),
+            Route(gates.REJECTED_PATH, gates.rejected),
             Route("/Logout", partial(sign_in_site.sign_out, service)),
         ]
     )
 
 
+async def _submit(service: Service, request: Request) -> Response:
+    return gates.maybe_wall(service) or await sign_in_site.submit(service, request)
+
+
+def consent_app(service: Service) -> ASGIApp:
+    return Starlette(
+        routes=[
+            Route("/m", gates.consent),
+            Route("/save", partial(gates.save_consent, service), methods=["POST"]),
+        ]
+    )
+
+
+def marketing_app() -> ASGIApp:
+    return Starlette(routes=[Route("/", gates.marketing)])
+
+
 def service_app(service: Service) -> ASGIApp:
-    """Return the whole service: four notebook hosts and the sign-in host."""
+    """Return the whole service: four notebook hosts, the sign-in host, and the hosts of the gates."""
     site = notebook_app(service)
-    return HostDispatcher({**dict.fromkeys(NOTEBOOK_HOSTS, site), SIGN_IN_HOST: sign_in_app(service)})
+    return HostDispatcher(
+        {
+            **dict.fromkeys(NOTEBOOK_HOSTS, site),
+            SIGN_IN_HOST: sign_in_app(service),
+            CONSENT_HOST: consent_app(service),
+            MARKETING_HOST: marketing_app(),
+        }
+    )

@@ -13,4 +13,7 @@ NOTEBOOK_HOSTS: Final = (
     "notebooklm.cloud.google.com",
 )
 SIGN_IN_HOST: Final = "accounts.google.com"
-HOSTS: Final = (*NOTEBOOK_HOSTS, SIGN_IN_HOST)
+CONSENT_HOST: Final = "consent.google.com"
+MARKETING_HOST: Final = "notebooklm.google"
+"""Where an account goes that the service is not offered to (wire reference, hosts)."""
+HOSTS: Final = (*NOTEBOOK_HOSTS, SIGN_IN_HOST, CONSENT_HOST, MARKETING_HOST)

@@ -209,3 +209,4 @@ class Session:
 
     token: str
     emails: list[str]
+    has_consented: bool = False

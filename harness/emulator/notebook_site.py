@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from harness.emulator import faults
 from harness.emulator.drift import NoSuchSlot, drifted
+from harness.emulator.gates import maybe_gate
 from harness.emulator.model import Account
 from harness.emulator.pages import PRIVATE_KEYS, app_headers, app_page, page_data, sign_in_url
 from harness.emulator.request_log import Entry
@@ -68,6 +69,9 @@ async def _respond(
     moved = service.state.options.host_redirects.get(account.email, {}).get(host)
     if moved is not None:
         return RedirectResponse(str(request.url.replace(scheme="https", netloc=moved)), status_code=302)
+    gate = maybe_gate(service, request, str(request.url.replace(scheme="https", netloc=host)))
+    if gate is not None:
+        return gate
     data: Json = page_data(service.state, account, index, int(time.time() * 1000))
     try:
         for drift in drifts:

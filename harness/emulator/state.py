@@ -42,6 +42,8 @@ class Options:
     host_redirects: dict[str, dict[str, str]] = field(factory=dict[str, dict[str, str]])
     """Account e-mail -> {asked host: host to use instead}."""
     chunk_delay_ms: float = DEFAULT_CHUNK_DELAY_MS
+    gate: str = "open"
+    """What stands between a person and the app: a `harness.emulator.gates.Gate`."""
 
 
 class ServiceState:

@@ -8,6 +8,7 @@ from typing import Final
 
 from harness.emulator.change_checks import Action, BadChange, Change, account_at, notebook_at, object_at
 from harness.emulator.content_changes import CONTENT_CHANGES
+from harness.emulator.gates import Gate
 from harness.emulator.hosts import NOTEBOOK_HOSTS
 from harness.emulator.model import Note, Notebook, Source
 from harness.emulator.state import ServiceState
@@ -33,6 +34,7 @@ def describe_state(state: ServiceState) -> dict[str, Json]:
             "signed_out_page": state.options.signed_out_page,
             "host_redirects": {email: dict(hosts) for email, hosts in state.options.host_redirects.items()},
             "chunk_delay_ms": state.options.chunk_delay_ms,
+            "gate": state.options.gate,
         },
     }
 
@@ -99,6 +101,12 @@ def _chunk_delay(state: ServiceState, value: Json) -> Action:
     return partial(setattr, state.options, "chunk_delay_ms", float(value))
 
 
+def _gate(state: ServiceState, value: Json) -> Action:
+    if value not in list(Gate):
+        raise BadChange(f"gate must be one of {', '.join(Gate)}, not {value!r}")
+    return partial(setattr, state.options, "gate", value)
+
+
 def _rotate_tokens(state: ServiceState, value: Json) -> Action:
     if value is not True:
         raise BadChange("rotate_tokens must be true: every page then holds stale tokens until it is loaded again")
@@ -144,6 +152,7 @@ CHANGES: Final[dict[str, Change]] = {
     "signed_out_page": _signed_out_page,
     "host_redirects": _host_redirects,
     "chunk_delay_ms": _chunk_delay,
+    "gate": _gate,
     "rotate_tokens": _rotate_tokens,
     "signed_in": _signed_in,
     "expire_uploads": _expire_uploads,

@@ -8,9 +8,9 @@ import trio
 
 from cdp.connection import Connection
 from cdp.errors import CallFailed
+from cdp.polling import until
 from cdp.targets import get_targets, js_literal
 from harness import browser as headless
-from cdp.polling import until
 
 TAB_TIMEOUT_S = 10.0
 ANOTHER_SITE = "https://accounts.google.com/v3/signin/identifier"

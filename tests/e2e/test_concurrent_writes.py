@@ -13,8 +13,8 @@ import pytest
 import trio
 from attrs import define, field, frozen
 
-from harness.mcp_client import McpClient
 from cdp.polling import until
+from harness.mcp_client import McpClient
 from tests.e2e.tool_calls import call
 from tests.e2e.writing import Service, open_session
 

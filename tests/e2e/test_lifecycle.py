@@ -17,13 +17,13 @@ import pytest
 import trio
 
 from cdp.connection import Connection
+from cdp.polling import until
 from cdp.processes import MARK_VARIABLE, members
 from harness.chain import Chain, open_chain
 from harness.control import Control
 from harness.emulator.faults import parse_fault
 from harness.emulator.seed import DEMO_QUESTION
 from harness.mcp_client import SERVE_COMMAND, McpClient, RpcError, ServerGone, open_client
-from cdp.polling import until
 from native_host.paths import HOME_VARIABLE, companion_pid, companion_sockets
 from tests.e2e.home_files import files_of_ours
 from tests.e2e.raw_broker import open_raw_broker

@@ -20,7 +20,8 @@ import trio
 
 from harness.bare import Bare, open_bare
 from harness.mcp_client import open_client
-from harness.person import sign_in_once
+from harness.person import sign_in_always, sign_in_and_consent, sign_in_once
+from tests.e2e.everyday_browser import an_everyday_browser, files_of_ours, follow_the_daily_guide, sign_in_in_tab
 
 pytestmark = pytest.mark.browser
 
@@ -144,15 +145,79 @@ async def test_without_an_answer_to_a_question_a_script_is_told_the_option() -> 
         assert (last["code"], last["fix"]) == ("config.no-account", "Say which: --account you@example.com")
 
 
-@pytest.mark.parametrize("step", ["sign-in", "start", "page", "account", "notebooks", "client"])
-async def test_after_the_browser_was_killed_at_any_step_the_next_run_goes_on(step: str) -> None:
+@pytest.mark.parametrize(("gate", "code"), [("region", "sign-in.region"), ("wall", "sign-in.wall")])
+async def test_a_page_that_no_signing_in_gets_past_ends_the_wait_and_is_named(gate: str, code: str) -> None:
+    async with a_person() as bare:
+        bare.emulator.state.options.gate = gate
+        lines = await onboard_with_person(bare)
+        assert failure(lines)[0] == code
+        bare.emulator.state.options.gate = "open"
+        assert (await onboard_with_person(bare, "--no-proof"))[-1]["ok"] is True
+
+
+async def test_a_page_that_asks_for_consent_is_the_persons_to_answer_in_the_same_window() -> None:
+    async with a_person() as bare:
+        bare.emulator.state.options.gate = "consent"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sign_in_and_consent, bare.home, "ada@example.com")
+            _, lines = await onboard(bare, "--no-proof")
+            nursery.cancel_scope.cancel()
+        assert lines[-1] == {"event": "end", "ok": True}
+        assert [session.has_consented for session in bare.emulator.state.sessions.values()] == [True]
+
+
+async def test_c051_the_right_account_is_signed_in_beside_the_wrong_one_on_the_next_run() -> None:
+    async with a_person() as bare:
+        assert failure(await onboard_with_person(bare, signs_in_as="grace@example.com"))[0] == "account.mismatch"
+        assert (await onboard_with_person(bare, "--no-proof"))[-1] == {"event": "end", "ok": True}
+
+
+async def test_a_browser_on_another_machine_is_refused_because_of_its_native_host() -> None:
+    async with a_person() as bare:
+        code, lines = await onboard(bare, "--cdp-url", "ws://198.51.100.7:9222/devtools/browser/1")
+        assert code == 1
+        assert failure(lines) == (
+            "browser.remote",
+            "Run notebook-gateway onboard on that machine, beside the browser.",
+        )
+
+
+async def test_a_running_browser_is_attached_to_and_left_running() -> None:
+    async with a_person() as bare, an_everyday_browser(bare) as everyday:
+        before = tree(bare.person_home)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sign_in_in_tab, everyday, "ada@example.com")
+            _, lines = await onboard(bare, "--cdp-url", f"http://127.0.0.1:{everyday.port}")
+            nursery.cancel_scope.cancel()
+        assert lines[-1] == {"event": "end", "ok": True}
+        assert (await run(bare, "uninstall", "--yes")).returncode == 0
+        assert not everyday.launched.has_exited
+        assert files_of_ours(tree(bare.person_home)) == files_of_ours(before)
+
+
+async def test_the_everyday_browser_is_set_up_by_the_person_who_is_told_each_step() -> None:
+    async with a_person() as bare, an_everyday_browser(bare) as everyday:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follow_the_daily_guide, everyday, "ada@example.com")
+            _, lines = await onboard(bare, "--daily")
+            nursery.cancel_scope.cancel()
+        assert lines[-1] == {"event": "end", "ok": True}
+        told = [str(line["message"]) for line in lines if line.get("status") == "waiting"]
+        assert ["chrome://extensions" in told[0], "ada@example.com" in told[1]] == [True, True]
+        code, again = await onboard(bare, "--daily", "--no-proof")
+        assert (code, [line["step"] for line in again if line.get("changed")]) == (0, [])
+
+
+async def test_after_the_browser_was_killed_at_any_step_the_next_run_goes_on() -> None:
+    """One home, and a kill at each step in turn, so that every run also starts from what the former left."""
     async with a_person() as bare:
         before = tree(bare.person_home)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(sign_in_once, bare.home, "ada@example.com")
-            await kill_browser_at(bare, step)
+            nursery.start_soon(sign_in_always, bare.home, "ada@example.com")
+            for step in STEPS:
+                await kill_browser_at(bare, step)
+            _, lines = await onboard(bare)
             nursery.cancel_scope.cancel()
-        lines = await onboard_with_person(bare)
         assert lines[-1] == {"event": "end", "ok": True}
         assert (await run(bare, "uninstall", "--yes")).returncode == 0
         assert tree(bare.person_home) == before
@@ -161,7 +226,7 @@ async def test_after_the_browser_was_killed_at_any_step_the_next_run_goes_on(ste
 async def kill_browser_at(bare: Bare, step: str) -> None:
     """Start `onboard`, kill every process on our profile when `step` starts, and wait for its end, however it is."""
     process = await trio.lowlevel.open_process(
-        [*COMMAND, *SCRIPTED, "--account", "ada@example.com", "--no-proof"],
+        [*COMMAND, *SCRIPTED, "--account", "ada@example.com"],
         env={**os.environ, **bare.env},
         cwd="/",
         stdout=subprocess.PIPE,

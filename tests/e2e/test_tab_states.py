@@ -12,11 +12,11 @@ import trio
 
 from cdp.connection import Connection, Session
 from cdp.errors import CallFailed
+from cdp.polling import until
 from cdp.targets import TargetInfo, attached, evaluate, get_targets, js_literal, wait_for_target
 from harness.browser import is_notebook_tab
 from harness.control import Control
 from harness.mcp_client import McpClient
-from cdp.polling import until
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tabs import ANOTHER_SITE
 from tests.e2e.tool_calls import call, select, succeed

@@ -9,10 +9,10 @@ import pytest
 import trio
 
 from cdp.connection import Connection
+from cdp.polling import until
 from harness import browser as headless
 from harness.emulator.seed import EMPTY_PLAN_ID, TRAMS_ID
 from harness.mcp_client import McpClient
-from cdp.polling import until
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tabs import reload_tab
 from tests.e2e.tool_calls import succeed

@@ -16,10 +16,10 @@ from typing import Any
 
 import trio
 
+from cdp.polling import until
 from harness.control import Control
 from harness.emulator.seed import EMPTY_PLAN_ID
 from harness.mcp_client import SERVE_COMMAND, McpClient, open_client
-from cdp.polling import until
 from tests.e2e.tool_calls import call, select
 
 PATIENCE_S = 90.0

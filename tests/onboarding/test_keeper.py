@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -23,7 +23,7 @@ from onboarding.keeper_client import KeeperClient, KeeperFailed, NoKeeper
 from onboarding.keeper_server import serve_requests
 from onboarding.keeper_states import KeeperState
 from onboarding.pages import PageKind, PageState
-from onboarding.sign_in import SignInOutcome, SignInResult, SignInWindow
+from onboarding.sign_in import OnWaiting, SignInOutcome, SignInResult, SignInWindow
 
 ACCOUNT = "ada@example.com"
 
@@ -130,9 +130,9 @@ def make_bench(home: Path, *, idle_stop_s: float = math.inf) -> Bench:
         *,
         environ: Mapping[str, str],
         timeout_s: float,
-        on_waiting: Callable[[SignInWindow], None],
+        on_waiting: OnWaiting,
     ) -> SignInOutcome:
-        on_waiting(SignInWindow(1, 2))
+        on_waiting(SignInWindow(1, 2), PageKind.SIGN_IN)
         await trio.sleep(5)
         sign_ins.append(SignInResult.SIGNED_IN)
         return SignInOutcome(SignInResult.SIGNED_IN, PageState(PageKind.APP))
@@ -304,6 +304,20 @@ async def test_a_request_during_the_pause_after_a_crash_waits_for_the_browser(tm
         await bench.keeper.wait_for(KeeperState.BACKING_OFF)
         assert await client.notebooks() == [("n1", "Tides")]
         assert len(bench.browsers) == 2
+
+
+async def test_a_person_who_asks_does_not_wait_for_the_end_of_the_pause(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path)
+    bench.keeper.rng = Random(3)
+    async with served(bench) as client:
+        bench.fail_next += [LaunchFailed("crashed")] * 4
+        bench.browser.has_exited = True
+        with trio.fail_after(5):
+            while len(bench.browsers) < 2:
+                await bench.keeper.wait_for(KeeperState.BACKING_OFF)
+                await client.retry()
+                await wait_all_tasks_blocked()
+        await bench.keeper.wait_for(KeeperState.UP)
 
 
 async def test_the_socket_is_its_owners_alone_and_gone_with_the_keeper(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from typing import Any, Final
 import trio
 from attrs import define, field, frozen
 
+from cdp.polling import until
 from harness.chain import Chain, open_chain
 from harness.control import Control
 from harness.emulator import Emulator, serve
 from harness.emulator.seed import EMPTY_PLAN_ID
 from harness.home import temporary_home
 from harness.mcp_client import SERVE_COMMAND, McpClient, ServerGone, open_client
-from cdp.polling import until
 from native_host.paths import companion_pid, companion_sockets
 from tests.e2e.tabs import reload_tab
 from tests.reliability.points import Cell, Hold, Stop, Victim

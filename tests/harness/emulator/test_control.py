@@ -215,6 +215,7 @@ async def test_changes_are_made_all_or_none(control: Control) -> None:
         ),
         ({"chunk_delay_ms": -1}, "chunk_delay_ms must be a number"),
         ({"chunk_delay_ms": True}, "chunk_delay_ms must be a number"),
+        ({"gate": "shut"}, "gate must be one of open, region, consent, wall"),
         ({"rotate_tokens": False}, "rotate_tokens must be true"),
         ({"signed_in": "ada@example.com"}, "must be a list"),
         ({"signed_in": ["ada@example.com", "ada@example.com"]}, "twice"),

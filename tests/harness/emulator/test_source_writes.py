@@ -7,8 +7,8 @@ import h11
 import pytest
 import trio
 
-from harness.emulator.seed import EMPTY_PLAN_ID, FESTIVAL_ID, FOREIGN_ID, SOURDOUGH_ID
 from cdp.polling import until
+from harness.emulator.seed import EMPTY_PLAN_ID, FESTIVAL_ID, FOREIGN_ID, SOURDOUGH_ID
 from tests.harness.client import OPTIONS, Control, Page
 from tests.shared import case_input
 

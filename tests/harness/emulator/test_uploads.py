@@ -10,10 +10,10 @@ import pytest
 import trio
 from attrs import define
 
+from cdp.polling import until
 from harness.emulator import NOTEBOOK_HOSTS, Emulator
 from harness.emulator.seed import EMPTY_PLAN_ID, LIGHTHOUSE_ID
 from harness.emulator.uploads import MAX_HEAD_BYTES
-from cdp.polling import until
 from tests.harness.client import FORM, OPTIONS, Browser, Control, Page, Reply, connect
 from tests.shared import case_input, recordings
 
