@@ -73,10 +73,11 @@ class NoticingSocketStream(trio.abc.Stream):
         await trio.lowlevel.wait_writable(self._socket)
 
     async def aclose(self) -> None:
-        """Close at once."""
+        """Close at once. It counts as an end: trio-websocket closes a peer that breaks the protocol."""
         if self._socket.fileno() >= 0:
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
+            self._end()
         await trio.lowlevel.checkpoint()
 
     def _check_can_send(self) -> None:

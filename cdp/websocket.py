@@ -13,6 +13,7 @@ from typing import Final, cast
 from urllib.parse import urlsplit
 
 import attrs
+import h11
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
 
@@ -26,6 +27,8 @@ MESSAGE_QUEUE: Final = 64
 """trio-websocket's own reader task may be this many messages ahead of ours."""
 CONNECT_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
+_HANDSHAKE_ERRORS: Final = (ConnectionRejected, h11.LocalProtocolError)
+"""The second is trio-websocket's own: it answers garbage in place of an upgrade with a response, as a server would."""
 
 
 class WebSocketTransport:
@@ -87,12 +90,10 @@ async def open_websocket_transport(
             finally:
                 await transport.aclose()
     except BaseExceptionGroup as group:
-        # trio-websocket's reader task raises this one, and only during the handshake.
-        rejections = group.subgroup(ConnectionRejected)
-        if rejections is None:
+        # trio-websocket's reader task raises these, and only during the handshake.
+        if group.subgroup(_HANDSHAKE_ERRORS) is None:
             raise
-        status = cast("ConnectionRejected", rejections.exceptions[0]).status_code
-        raise ConnectFailed(f"{url} refused the WebSocket upgrade with HTTP {status}") from None
+        raise ConnectFailed(_handshake_failure(url, group)) from None
     finally:
         await trio.aclose_forcefully(stream)
 
@@ -142,8 +143,16 @@ async def _upgrade(
         )
         stream.on_end = None
         return websocket
-    why = "it hung up" if stream.has_ended else "it did not answer in time"
+    why = "it hung up, or its answer was no upgrade" if stream.has_ended else "it did not answer in time"
     raise ConnectFailed(f"no WebSocket upgrade at {address.url}: {why}")
+
+
+def _handshake_failure(url: str, group: BaseExceptionGroup[BaseException]) -> str:
+    rejections = group.subgroup(ConnectionRejected)
+    if rejections is None:
+        return f"what answers at {url} is no WebSocket server"
+    status = cast("ConnectionRejected", rejections.exceptions[0]).status_code
+    return f"{url} refused the WebSocket upgrade with HTTP {status}"
 
 
 def _reason(error: ConnectionClosed) -> str:
