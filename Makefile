@@ -42,6 +42,7 @@ lint: $(SETUP_DEV)
 	"$(BIN)/ruff" format --check .
 	npx --no-install pyright --pythonpath "$(BIN)/python"
 	npx --no-install tsc -p extension/jsconfig.json
+	npx --no-install tsc -p extension/jsconfig.popup.json
 
 # In two processes, since most of the time goes into processes that the tests start and wait for.
 unit: $(SETUP_DEV)

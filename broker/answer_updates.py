@@ -18,6 +18,7 @@ from broker.errors import CompanionOffline, DeadlineExceeded, GatewayError, Stre
 from broker.limits import STREAM_IDLE_S, STREAM_TAIL_S
 from broker.requests import STREAM
 from broker.rpc_status import http_error
+from broker.wire_errors import is_paused
 
 
 class AnswerUpdates:
@@ -94,7 +95,7 @@ class AnswerUpdates:
             except StreamSevered as error:
                 raise self._decoder.severed(error.message, error.details) from error
             except (CompanionOffline, TabDiscarded, DeadlineExceeded) as error:
-                if not error.started:
+                if not error.started or is_paused(error):
                     raise
                 raise self._decoder.severed(error.message, {**error.details, "cause": str(error.code)}) from error
         if self._ctx.remaining_s() == 0:

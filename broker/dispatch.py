@@ -32,7 +32,7 @@ from broker.faults import as_gateway_error
 from broker.schema_check import Check, compile_schema
 from broker.scrubber import may_hold_secret, scrub_content, scrub_json, scrub_text
 from broker.session import Confirm, Say, Session, ToolCall, cannot_ask
-from broker.trace import continue_or_begin_trace
+from broker.trace import continue_or_begin_trace, current_tool
 from broker.wire_json import clean_text
 
 log = logging.getLogger(__name__)
@@ -124,6 +124,7 @@ class Dispatcher:
         if violation is not None:
             raise InvalidArgument(f"{tool.name}: {violation}.", started=False)
         arguments = structure_arguments(request.arguments, tool.arguments)
+        current_tool.set(tool.name)  # each request has a task of its own
         with trio.move_on_at(ctx.deadline):
             async with self._slots:
                 call = ToolCall(self._open_session(), ctx, request.say, request.confirm)

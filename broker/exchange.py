@@ -18,6 +18,7 @@ from broker.link_down import LinkDown, socket_failed
 from broker.parking import wake
 from broker.pending import OpenCall, PendingCalls
 from broker.relay_frames import Chunk, Result, encode_call, encode_cancel
+from broker.trace import current_tool
 from native_host.framing import BadFrame
 
 CALL_CEILING_S: Final = 240.0
@@ -76,6 +77,7 @@ class Exchange:
                 account=account,
                 not_after_ms=int((time.time() + deadline_s - now) * 1000),
                 traceparent=traceparent,
+                tool=current_tool.get(),
             )
             self._writer.send_nowait(payload, call.id, is_urgent=len(self._pending) <= DIRECT_CALLS)
         except (TypeError, BadFrame) as error:

@@ -8,6 +8,7 @@ extension would refuse, a script refuses.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -201,8 +202,10 @@ async def open_fake_host(
     """Listen at `socket_path` for the length of the context; leaving it ends all connections and removes the socket."""
     host = FakeHost(account, script, profile)
     host.greets_with += greets_with
-    sock = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
-    await sock.bind(os.fspath(socket_path))
+    # Bound without Trio, which would use a thread for it: a clock that jumps when all tasks are blocked jumps then too.
+    plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    plain.bind(os.fspath(socket_path))
+    sock = trio.socket.from_stdlib_socket(plain)
     sock.listen(16)
     try:
         async with trio.open_nursery() as nursery:

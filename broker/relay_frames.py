@@ -252,8 +252,9 @@ def encode_call(
     account: str,
     not_after_ms: int,
     traceparent: str,
+    tool: str = "",
 ) -> bytes:
-    """Build a call frame. `params` is the op's own object.
+    """Build a call frame. `params` is the op's own object; `tool` is what the person is shown of it (ADR-047).
 
     `not_after_ms` is in epoch milliseconds: the page starts no request after it.
 
@@ -268,7 +269,7 @@ def encode_call(
             "notebook": notebook,
             "account": account,
             "not_after_ms": not_after_ms,
-            "trace": {"traceparent": traceparent},
+            "trace": {"traceparent": traceparent, "tool": tool} if tool else {"traceparent": traceparent},
         }
     )
 

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextvars import ContextVar
 from typing import Final
 
 _TRACEPARENT: Final = re.compile(
     r"(?P<version>[0-9a-f]{2})-(?P<trace_id>[0-9a-f]{32})-(?P<parent_id>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
     r"(?P<more>-.*)?"
 )
+current_tool: Final = ContextVar("current_tool", default="")
+"""The tool whose call this task works for, as the person sees it in the extension's popup; empty outside of one.
+
+Tasks that a call starts, and that may outlive it, inherit the value.
+"""
+
 _NO_TRACE: Final = "0" * 32
 _NO_SPAN: Final = "0" * 16
 _SAMPLED: Final = "01"

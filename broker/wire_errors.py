@@ -6,8 +6,13 @@ unit of `retry_after`, the drift error's own fields, and codes that this build d
 
 from __future__ import annotations
 
-from broker.errors import ERROR_CLASSES, ErrorCode, GatewayError, InternalError, UpstreamSchemaDrift
+from typing import Final
+
+from broker.errors import ERROR_CLASSES, CompanionOffline, ErrorCode, GatewayError, InternalError, UpstreamSchemaDrift
 from broker.relay_frames import ProtocolError, WireError
+
+PAUSED: Final = "paused"
+PAUSED_HINT: Final = "Ask the person to switch the pause off in the extension's popup; until then no call will do."
 
 
 def error_of_result(op: str, wire: WireError) -> GatewayError:
@@ -19,7 +24,14 @@ def error_of_result(op: str, wire: WireError) -> GatewayError:
         return InternalError(text, details={"wire_code": wire.code, **detail}, started=wire.started)
     if code is ErrorCode.UPSTREAM_SCHEMA_DRIFT:
         return _drift(op, wire, detail)
+    if code is ErrorCode.COMPANION_OFFLINE and detail.get("reason") == PAUSED:
+        return CompanionOffline(wire.message, hint=PAUSED_HINT, details=detail, retryable=False, started=wire.started)
     return ERROR_CLASSES[code](wire.message, details=detail, started=wire.started)
+
+
+def is_paused(error: GatewayError) -> bool:
+    """Tell whether the person has paused all agents, so that the error is theirs and not the connection's."""
+    return error.details.get("reason") == PAUSED
 
 
 def error_of_connection(wire: ProtocolError, *, started: bool) -> GatewayError:

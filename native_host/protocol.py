@@ -33,6 +33,7 @@ MAX_JSON_DEPTH: Final = 150
 
 OPS: Final = (
     "status",
+    "activity",
     "identity",
     "rpc",
     "stream",

@@ -1,6 +1,6 @@
 """Telling Chrome about the native host: a launcher script and a host manifest, and the check of any such manifest.
 
-Used by onboarding, doctor and harness, never by the running host. Chrome starts the launcher with its own environment
+Used by onboarding and harness, never by the running host. Chrome starts the launcher with its own environment
 and an unknown PATH, so the script holds absolute paths only: the interpreter chosen when it was written, our module,
 and our home folder. Not tested on macOS; Windows wants a registry key instead and is not served.
 """

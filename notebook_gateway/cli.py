@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from native_host.build import BUILD
+from notebook_gateway.activity_command import activity
 from notebook_gateway.allow_command import allow
 from notebook_gateway.browser_command import browser
 from notebook_gateway.demo_command import demo
@@ -31,6 +32,7 @@ def serve() -> None:
     raise SystemExit(run())
 
 
+cli.add_command(activity)
 cli.add_command(allow)
 cli.add_command(browser)
 cli.add_command(demo)

@@ -1,4 +1,4 @@
-"""First run, doctor, client installers and browser keeper.
+"""First run, client installers and browser keeper.
 
 Empty for now: they come with their own issue, and nothing is stubbed.
 """

@@ -6,7 +6,7 @@ import trio
 
 from cdp.errors import BrowserNotFound
 from cdp.finder import find_browser
-from native_host.protocol import HOST_NAME
+from native_host.protocol import EXTENSION_ID, HOST_NAME
 from onboarding.detection import extension_policy_problem, host_policy_problem, read_policies
 from onboarding.run import Run
 from onboarding.steps import StepFailed
@@ -51,5 +51,5 @@ def refuse_extension_policy(run: Run) -> None:
         raise StepFailed(
             "extension.blocked-by-policy",
             f"an administrator's policy ({policy}) keeps the browser from loading the extension",
-            "Ask the administrator to allow the extension's id, which `notebook-gateway doctor` shows.",
+            f"Ask the administrator to allow the extension's id, {EXTENSION_ID}.",
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from native_host.paths import launcher_file
 from native_host.registration import HOSTS_FOLDER, is_registered, manifest_bytes, manifest_file, write_launcher
 from onboarding.run import Run
-from onboarding.steps import DOCTOR, StepFailed
+from onboarding.steps import STATUS, StepFailed
 
 WHAT = "host-manifest"
 """The word for these files in the footprint."""
@@ -30,5 +30,5 @@ def put_host_into(run: Run, profile: Path) -> str:
         write_launcher(run.home, sys.executable)
         run.footprint.write(file, manifest_bytes(launcher_file(run.home)), WHAT, mode=0o644)
     except (OSError, ValueError) as error:
-        raise StepFailed("host.unwritable", f"the native host cannot be registered: {error}", DOCTOR) from None
+        raise StepFailed("host.unwritable", f"the native host cannot be registered: {error}", STATUS) from None
     return str(file)

@@ -3,7 +3,9 @@
  * the closed table, ownership of every id. Pure; each refusal is proof that nothing started.
  */
 
+import { MAX_ENTRIES } from "./activity.js";
 import { GatewayFault, maskAddress } from "./errors.js";
+import { isCount } from "./frames.js";
 import { RPC_RULES, STREAM_PARAMS, checkParams, isId } from "./policy.js";
 import { isAllowed, isSameAccount } from "./settings.js";
 import { UPLOAD_FIELDS, planStart, planStep } from "./upload_admission.js";
@@ -14,6 +16,7 @@ import { UPLOAD_FIELDS, planStart, planStep } from "./upload_admission.js";
 /** @typedef {import("./policy.js").IdUse} IdUse */
 
 /** @typedef {{op: "status"}} StatusPlan */
+/** @typedef {{op: "activity", limit: number}} ActivityPlan */
 /** @typedef {{op: "identity", account: string, refresh: boolean}} IdentityPlan */
 /**
  * @typedef {object} RpcPlan
@@ -34,7 +37,7 @@ import { UPLOAD_FIELDS, planStart, planStep } from "./upload_admission.js";
  */
 /** @typedef {import("./upload_admission.js").UploadStartPlan} UploadStartPlan */
 /** @typedef {import("./upload_admission.js").UploadStepPlan} UploadStepPlan */
-/** @typedef {StatusPlan | IdentityPlan | RpcPlan | StreamPlan | UploadStartPlan | UploadStepPlan} Plan */
+/** @typedef {StatusPlan | ActivityPlan | IdentityPlan | RpcPlan | StreamPlan | UploadStartPlan | UploadStepPlan} Plan */
 /**
  * @typedef {object} Known what this worker has learnt
  * @property {(id: string) => Owner | undefined} ownerOf
@@ -63,6 +66,16 @@ const PLANS = Object.freeze({
     expectFields(call, []);
     expectNoNotebook(call);
     return { op: "status" };
+  },
+
+  activity(call) {
+    expectFields(call, ["limit"]);
+    expectNoNotebook(call);
+    const { limit } = call.params;
+    if (!isCount(limit) || limit === 0 || limit > MAX_ENTRIES) {
+      throw badParams(call, `limit must be a number from 1 to ${MAX_ENTRIES}`);
+    }
+    return { op: "activity", limit };
   },
 
   identity(call, settings) {

@@ -67,8 +67,13 @@ export class Call {
    * @param {import("./errors.js").FaultCode} code @param {string} message
    */
   end(code, message) {
+    this.endWith(new GatewayFault(code, message, { started: this.page !== null }));
+  }
+
+  /** @param {GatewayFault} fault */
+  endWith(fault) {
     this.is_ended = true;
-    this.#reject(new GatewayFault(code, message, { started: this.page !== null }));
+    this.#reject(fault);
   }
 
   close() {
@@ -155,6 +160,11 @@ export class OpenCalls {
   /** End all calls: the port is gone, and with it every connection. */
   endAll() {
     for (const conn of [...this.#by_conn.keys()]) this.endConnection(conn);
+  }
+
+  /** End every call but the writes that a page has. @param {(started: boolean) => GatewayFault} faultFor */
+  endReads(faultFor) {
+    for (const call of [...this.#all()]) if (!call.is_write_under_way) call.endWith(faultFor(call.page !== null));
   }
 
   /**

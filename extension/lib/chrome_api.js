@@ -51,6 +51,7 @@
  * @property {(tab_id: number, url: string) => Promise<unknown>} navigateTab
  * @property {(tab_id: number) => Promise<unknown>} reloadTab
  * @property {(tab_id: number) => Promise<unknown>} closeTab
+ * @property {(text: string, title: string) => Promise<unknown>} setBadge on the toolbar button
  * @property {(injection: ScriptInjection) => Promise<{result?: unknown, documentId?: string}[]>} executeScript
  */
 
@@ -71,8 +72,16 @@ export function chromeApi() {
     navigateTab: (tab_id, url) => chrome.tabs.update(tab_id, { url }),
     reloadTab: (tab_id) => chrome.tabs.reload(tab_id),
     closeTab: (tab_id) => chrome.tabs.remove(tab_id),
+    setBadge,
     executeScript: (injection) => chrome.scripting.executeScript(/** @type {any} */ (injection)),
   };
+}
+
+/** @param {string} text @param {string} title */
+async function setBadge(text, title) {
+  await chrome.action.setBadgeText({ text });
+  await chrome.action.setBadgeBackgroundColor({ color: "#8a4b00" });
+  await chrome.action.setTitle({ title });
 }
 
 /** @param {string} url @returns {Promise<TabInfo>} */

@@ -6,7 +6,7 @@
 
 /**
  * @typedef {"INVALID_ARGUMENT" | "ALLOWLIST_DENIED" | "NOT_FOUND" | "AUTH_REQUIRED" | "ACCOUNT_MISMATCH"
- *   | "TAB_DISCARDED" | "TIMEOUT" | "CANCELLED" | "RATE_LIMITED" | "STREAM_SEVERED" | "UPSTREAM_REJECTED" | "UPSTREAM_SCHEMA_DRIFT"
+ *   | "COMPANION_OFFLINE" | "TAB_DISCARDED" | "TIMEOUT" | "CANCELLED" | "RATE_LIMITED" | "STREAM_SEVERED" | "UPSTREAM_REJECTED" | "UPSTREAM_SCHEMA_DRIFT"
  *   | "INTERNAL"} FaultCode
  */
 /** @typedef {{code: string, message: string, detail: Record<string, unknown>, started: boolean}} WireError */

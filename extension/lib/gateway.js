@@ -9,6 +9,7 @@ import { PageGone } from "./executor.js";
 import { BadFragment, FragmentJoiner } from "./fragments.js";
 import { isCount, isObject, parseFrame } from "./frames.js";
 import { runIdentity, runRpc, runStatus, runStream } from "./ops.js";
+import { pausedFault } from "./pause.js";
 import { runUploadStart, runUploadStep } from "./upload_ops.js";
 
 /** @typedef {import("./frames.js").CallFrame} CallFrame */
@@ -21,12 +22,16 @@ import { runUploadStart, runUploadStep } from "./upload_ops.js";
 /** @typedef {import("./ownership.js").Ownership} Ownership */
 /** @typedef {import("./tabs.js").TabKeeper} TabKeeper */
 /** @typedef {import("./uploads.js").Uploads} Uploads */
+/** @typedef {import("./pause.js").PauseSwitch} PauseSwitch */
+/** @typedef {import("./activity.js").Activity} Activity */
 /** @typedef {import("./ops.js").Context} Context */
 /** @typedef {import("./admission.js").Plan} Plan */
 /**
  * @typedef {object} Parts
  * @property {NativePort} port
  * @property {SettingsStore} settings
+ * @property {PauseSwitch} pause
+ * @property {Activity} activity
  * @property {Ownership} ownership
  * @property {Uploads} uploads
  * @property {TabKeeper} tabs
@@ -41,16 +46,27 @@ export class Gateway {
   #fragments = new FragmentJoiner();
   #parts;
   #is_signed_out = false;
+  /** The port was connected or lost, or agents were paused or let go on. @type {() => void} */
+  onChange = () => {};
 
   /** @param {Parts} parts */
   constructor(parts) {
     this.#parts = parts;
-    const { port, settings, tabs } = parts;
+    const { activity, pause, port, settings, tabs } = parts;
     port.about = () => ({ profile: settings.profile, account: settings.current.account });
     port.onFrame = (raw) => this.take(raw);
     port.onLoss = () => {
       this.#fragments.clear();
       this.calls.endAll();
+      activity.closedAll();
+      this.onChange();
+    };
+    port.onConnected = () => this.onChange();
+    pause.onChange = (is_on) => {
+      // Writes that a page has go on: stopping one would not undo it (ADR-043).
+      if (is_on) this.calls.endReads((started) => pausedFault(started));
+      this.#sendEvent(is_on ? "paused" : "resumed", {});
+      this.onChange();
     };
     tabs.countCalls = (tab_id) => this.calls.countInTab(tab_id);
     tabs.onLoss = (tab_id, name, message) => {
@@ -85,7 +101,11 @@ export class Gateway {
         if (page !== null) this.#parts.tabs.invalidate(page); // as below: perhaps it is frozen
         break;
       }
+      case "conn_open":
+        this.#parts.activity.opened(frame.conn, frame.client);
+        break;
       case "conn_close":
+        this.#parts.activity.closed(frame.conn);
         this.#fragments.drop(frame.conn);
         this.calls.endConnection(frame.conn);
         break;
@@ -102,7 +122,6 @@ export class Gateway {
       case "error":
         this.#parts.port.drop(`the native host reports ${frame.code}: ${frame.message}`);
         break;
-      case "conn_open": // calls bring their connection along
       case "ping": // both are answered by the port itself
       case "pong":
         break;
@@ -139,23 +158,26 @@ export class Gateway {
     this.last_call_ms = Date.now();
     /** @type {Record<string, number>} */
     const hops = { worker_ms: 0 };
+    const over = this.#parts.activity.begin(frame);
     const work = this.#perform(frame, call, hops);
     let outcome;
     try {
       const value = await Promise.race([work, call.ended]);
       outcome = { ok: true, value };
+      over("ok");
       this.#is_signed_out = false;
     } catch (error) {
       const fault = asFault(error, call.page !== null);
       this.#afterFault(call, fault);
+      over(fault.code);
       outcome = { ok: false, error: fault.toWire() };
     }
     hops.worker_ms = performance.now() - began_ms;
     if (call.is_ended && call.is_write_under_way) {
       // Nobody waits for it any longer; the page still works on it, and its tab must not be reloaded under it.
       this.calls.detach(call);
-      const over = () => this.calls.close(call);
-      work.then(over, over);
+      const close = () => this.calls.close(call);
+      work.then(close, close);
     } else {
       this.calls.close(call);
     }
@@ -176,6 +198,8 @@ export class Gateway {
       uploadOf: (handle) => uploads.find(handle),
     });
     if (plan.op === "status") return runStatus(this.#parts, this.calls.size);
+    if (plan.op === "activity") return { entries: this.#parts.activity.latest(plan.limit) };
+    if (this.#parts.pause.is_on) throw pausedFault();
     call.is_write = "is_write" in plan && plan.is_write;
     const began_ms = performance.now();
     for (let is_second_try = false; ; is_second_try = true) {
@@ -197,7 +221,7 @@ export class Gateway {
     }
   }
 
-  /** @param {Context} context @param {Exclude<Plan, {op: "status"}>} plan @returns {Promise<unknown>} */
+  /** @param {Context} context @param {Exclude<Plan, {op: "status" | "activity"}>} plan @returns {Promise<unknown>} */
   #runInPage(context, plan) {
     switch (plan.op) {
       case "identity":
@@ -216,7 +240,7 @@ export class Gateway {
   /** @param {Call} call @param {GatewayFault} fault */
   #afterFault(call, fault) {
     const { executor, tabs } = this.#parts;
-    if (call.page !== null && ["CANCELLED", "TIMEOUT"].includes(fault.code)) {
+    if (call.page !== null && ["CANCELLED", "TIMEOUT", "COMPANION_OFFLINE"].includes(fault.code)) {
       if (!call.is_write) void executor.abort(call.page, call.key);
       tabs.invalidate(call.page); // perhaps it is frozen: ask it before the next call (C-044)
     }

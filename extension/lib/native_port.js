@@ -42,6 +42,8 @@ export class NativePort {
   onFrame = () => {};
   /** @type {() => void} */
   onLoss = () => {};
+  /** @type {() => void} called when a host has answered for the first time */
+  onConnected = () => {};
 
   /** @param {ChromeApi} chrome */
   constructor(chrome) {
@@ -50,6 +52,12 @@ export class NativePort {
 
   get is_open() {
     return this.#port !== null;
+  }
+
+  /** Whether a host answers, and if not what Chrome said of the last one. */
+  get info() {
+    const connected = this.#port?.heard === true;
+    return { connected, error: connected ? null : this.#last_error || null };
   }
 
   async load() {
@@ -153,6 +161,7 @@ export class NativePort {
     if (!port.heard) {
       port.heard = true;
       this.#wakeWaiting();
+      this.onConnected();
     }
     if (isObject(raw) && raw.type === "ping") this.send({ conn: 0, type: "pong", t: raw.t });
     else if (!isObject(raw) || raw.type !== "pong") this.onFrame(raw);

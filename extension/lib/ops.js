@@ -23,10 +23,11 @@ import { pumpStream } from "./streams.js";
 const SURELY_FITS_UTF16 = Math.floor(MAX_FROM_CHROME_BYTES / 6) - 4096;
 
 /** @param {Parts} parts @param {number} open_calls this call included */
-export async function runStatus({ settings, tabs, extension_id }, open_calls) {
+export async function runStatus({ settings, tabs, pause, extension_id }, open_calls) {
   const { account, notebooks } = settings.current;
   const tab = await tabs.describe();
-  return { build: BUILD, extension_id, profile: settings.profile, account, notebooks, tab, open_calls, paused: false };
+  const { profile } = settings;
+  return { build: BUILD, extension_id, profile, account, notebooks, tab, open_calls, paused: pause.is_on };
 }
 
 /** @param {Context} context @param {import("./admission.js").IdentityPlan} plan */

@@ -22,6 +22,7 @@ export const HEARTBEAT_MISSES = 2;
 export const OPS = Object.freeze(
   /** @type {const} */ ([
     "status",
+    "activity",
     "identity",
     "rpc",
     "stream",

@@ -101,6 +101,13 @@ async def test_c064_a_connection_that_breaks_severs_the_stream(error: GatewayErr
     assert caught.value.details == {"cause": cause, "partial_text": "Half"}
 
 
+async def test_a_pause_in_the_middle_of_an_answer_is_called_a_pause() -> None:
+    paused = CompanionOffline("paused by the person", details={"reason": "paused"})
+    with pytest.raises(CompanionOffline) as caught:
+        await collect(updates_of(HALF, paused))
+    assert caught.value.details["reason"] == "paused"
+
+
 async def test_a_severed_stream_of_the_companion_gets_its_partial_text() -> None:
     with pytest.raises(StreamSevered) as caught:
         await collect(updates_of(HALF, StreamSevered("the worker ended it")))

@@ -18,6 +18,7 @@ from broker.dispatch import HOPS_META_KEY, MAX_CALLS_AT_ONCE, CallOutcome, CallR
 from broker.errors import NotFound
 from broker.schemas import closed_object, list_of, text
 from broker.session import Answer, Session, ToolCall
+from broker.trace import current_tool
 
 Handler = Callable[[Any, ToolCall], Awaitable[dict[str, object]]]
 
@@ -68,6 +69,24 @@ async def test_a_success_is_the_same_object_twice():
     assert outcome.envelope["result"] == {"said": "hello 😀"}
     assert json.loads(outcome.text) == outcome.envelope
     assert ": " not in outcome.text
+
+
+async def test_the_handler_and_its_tasks_know_the_tool_they_work_for():
+    seen: list[str] = []
+
+    async def look(arguments: Arguments, call: ToolCall) -> dict[str, object]:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(note)
+        return {"said": ""}
+
+    async def note() -> None:
+        await trio.lowlevel.checkpoint()
+        seen.append(current_tool.get())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call, look)
+    assert seen == ["probe"]
+    assert current_tool.get() == ""
 
 
 async def test_an_unknown_tool_is_a_protocol_error():

@@ -139,6 +139,16 @@ def test_what_we_send_has_the_fields_of_the_table() -> None:
     assert hello["build"] == BUILD
 
 
+@pytest.mark.parametrize(
+    ("tool", "trace"), [("ask", {"traceparent": "00-1", "tool": "ask"}), ("", {"traceparent": "00-1"})]
+)
+def test_a_call_names_the_tool_it_works_for(tool: str, trace: dict[str, str]) -> None:
+    payload = relay_frames.encode_call(
+        5, "rpc", {}, notebook=None, account="a@b", not_after_ms=9, traceparent="00-1", tool=tool
+    )
+    assert json.loads(payload)["trace"] == trace
+
+
 def test_whatever_the_client_calls_itself_the_host_can_take_it() -> None:
     hello = json.loads(relay_frames.encode_hello("x" * 5000, "\ud800", 77))
     assert hello["client"] == {"name": "x" * 200, "version": "?"}

@@ -3,6 +3,7 @@ import pytest
 from broker.errors import (
     ERROR_CLASSES,
     AccountMismatch,
+    CompanionOffline,
     ErrorCode,
     InternalError,
     RateLimited,
@@ -10,7 +11,7 @@ from broker.errors import (
     VersionSkew,
 )
 from broker.relay_frames import ProtocolError, WireError
-from broker.wire_errors import error_of_connection, error_of_result
+from broker.wire_errors import PAUSED_HINT, error_of_connection, error_of_result, is_paused
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))
@@ -62,3 +63,11 @@ def test_version_skew_and_account_keep_their_class() -> None:
     assert type(skew) is VersionSkew
     assert not skew.started
     assert type(error_of_connection(ProtocolError("ACCOUNT_MISMATCH", "a***"), started=True)) is AccountMismatch
+
+
+def test_a_pause_is_the_persons_word_and_not_worth_a_second_try() -> None:
+    error = error_of_result("rpc", WireError("COMPANION_OFFLINE", "paused by the person", {"reason": "paused"}, False))
+    assert type(error) is CompanionOffline
+    assert is_paused(error)
+    assert (error.retryable, error.hint) == (False, PAUSED_HINT)
+    assert not is_paused(CompanionOffline("no browser"))

@@ -122,6 +122,8 @@ export class FakeChrome {
     this.log.push(["reload", id]);
     this.#load(this.#tab(id));
   };
+  badge = "";
+  setBadge = async (text) => void (this.badge = text);
   closeTab = async (id) => {
     this.log.push(["close", id]);
     this.tabs.delete(id);

@@ -1,9 +1,11 @@
 /** The whole worker on a fake Chrome, with the test in the place of the native host. */
 
+import { Activity } from "../../extension/lib/activity.js";
 import { Executor } from "../../extension/lib/executor.js";
 import { Gateway } from "../../extension/lib/gateway.js";
 import { NativePort } from "../../extension/lib/native_port.js";
 import { Ownership } from "../../extension/lib/ownership.js";
+import { PauseSwitch } from "../../extension/lib/pause.js";
 import { SettingsStore } from "../../extension/lib/settings.js";
 import { TabKeeper } from "../../extension/lib/tabs.js";
 import { Uploads } from "../../extension/lib/uploads.js";
@@ -46,21 +48,26 @@ export class FakeHost {
     const { chrome } = this;
     this.port = new NativePort(chrome);
     this.settings = new SettingsStore(chrome.local);
+    this.pause = new PauseSwitch(chrome.local);
+    this.activity = new Activity(chrome.session);
     this.ownership = new Ownership(chrome.session);
     this.uploads = new Uploads(chrome.session);
     const executor = new Executor(chrome);
+    this.executor = executor;
     this.tabs = new TabKeeper(chrome, executor);
     this.gateway = new Gateway({
       port: this.port,
       settings: this.settings,
+      pause: this.pause,
+      activity: this.activity,
       ownership: this.ownership,
       uploads: this.uploads,
       tabs: this.tabs,
       executor,
       extension_id: chrome.extension_id,
     });
-    const { settings, ownership, uploads, tabs, port } = this;
-    await Promise.all([settings, ownership, uploads, tabs, port].map((part) => part.load()));
+    const { settings, pause, activity, ownership, uploads, tabs, port } = this;
+    await Promise.all([settings, pause, activity, ownership, uploads, tabs, port].map((part) => part.load()));
     this.port.start();
     return this;
   }

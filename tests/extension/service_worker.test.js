@@ -20,6 +20,7 @@ function fakeGlobalChrome(ports) {
     storage: { local: new FakeStorage(), session: new FakeStorage() },
     tabs: { onRemoved: event("onRemoved"), onUpdated: event("onUpdated"), onReplaced: event("onReplaced") },
     scripting: {},
+    action: { setBadgeText: async () => {}, setBadgeBackgroundColor: async () => {}, setTitle: async () => {} },
   };
   return { chrome, registered };
 }

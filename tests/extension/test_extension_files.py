@@ -51,10 +51,12 @@ def test_the_manifest_asks_for_nothing_but_the_closed_list(manifest: dict[str, A
     assert manifest["host_permissions"] == patterns
     assert [script["matches"] for script in manifest["content_scripts"]] == [patterns, patterns]
     assert sorted(manifest) == [
+        "action",
         "background",
         "content_scripts",
         "description",
         "host_permissions",
+        "icons",
         "key",
         "manifest_version",
         "minimum_chrome_version",
@@ -108,8 +110,8 @@ def test_no_script_opens_another_channel_or_builds_code(path: Path) -> None:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_only_the_adapter_and_the_wiring_touch_chrome(path: Path) -> None:
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    # `wake.js` is a content script and cannot import the adapter.
-    allowed = {"chrome_api.js", "service_worker.js", "wake.js"}
+    # `wake.js` is a content script and cannot import the adapter; `popup_worker.js` is the popup's own adapter.
+    allowed = {"chrome_api.js", "service_worker.js", "wake.js", "popup_worker.js"}
     uses = re.findall(r"(?<![\w.#])chrome\.(?:runtime|tabs|storage|scripting|alarms|windows)\b", code)
     assert bool(uses) == (path.name in allowed)
 
