@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from cdp.errors import BrowserNotFound
-from cdp.finder import find_browser
+from cdp.finder import confinement_of, find_browser
 from native_host.protocol import EXTENSION_ID, HOST_NAME
 from onboarding.detection import extension_policy_problem, host_policy_problem, read_policies
 from onboarding.run import Run
@@ -18,11 +18,12 @@ async def browser_found(run: Run) -> str | None:
         browser = find_browser(run.browser_environ)
     except BrowserNotFound:
         return None
-    if str(browser.path).startswith("/snap/"):
+    confinement = confinement_of(browser.path)
+    if confinement is not None:
         raise StepFailed(
-            "browser.snap",
-            f"{browser.path} is a snap, whose confinement keeps it from starting our native host",
-            "Install a browser that is no snap, for example Google Chrome, and run the command again.",
+            f"browser.{confinement}",
+            f"{browser.path} is a {confinement}, whose confinement keeps it from starting our native host",
+            f"Install a browser that is no {confinement}, for example Google Chrome, and run the command again.",
         )
     return f"{browser.name} at {browser.path}"
 
