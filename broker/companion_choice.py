@@ -100,7 +100,7 @@ def explain(findings: Sequence[Finding], account: str, run_folder: Path) -> Gate
         )
     return CompanionOffline(
         f"No browser is connected: there is no companion socket in {run_folder}.",
-        hint="Start the browser that has the extension (`notebook-gateway status` shows what is missing), "
+        hint="Start the browser that has the extension (`notebook-gateway doctor` shows what is missing), "
         "then call again.",
         started=False,
     )

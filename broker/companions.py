@@ -199,7 +199,7 @@ class Companions:
                 return
             raise CompanionOffline(
                 f"{missing.message} The managed browser could not be started: {trouble}",
-                hint="Ask the person to run `notebook-gateway status`.",
+                hint="Ask the person to run `notebook-gateway doctor`.",
                 started=False,
             )
         raise DeadlineExceeded("The call's time was over before the browser was up.", started=False)

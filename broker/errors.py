@@ -139,7 +139,7 @@ class CompanionOffline(GatewayError):
 
     code = ErrorCode.COMPANION_OFFLINE
     retryable = True
-    hint = "Run `notebook-gateway status` to see which hop is missing, start that browser, then call again."
+    hint = "Run `notebook-gateway doctor` to see which hop is missing, start that browser, then call again."
 
 
 class VersionSkew(GatewayError):
@@ -162,7 +162,7 @@ class DeadlineExceeded(GatewayError):
 
     code = ErrorCode.TIMEOUT
     retryable = True
-    hint = "Call again; if it happens twice, run `notebook-gateway status`."
+    hint = "Call again; if it happens twice, run `notebook-gateway doctor`."
 
 
 class CallCancelled(GatewayError):
@@ -238,7 +238,7 @@ class InternalError(GatewayError):
     """A fault of ours. The message never carries the foreign exception's text, which could hold a secret."""
 
     code = ErrorCode.INTERNAL
-    hint = "This is a fault in notebook-gateway: please report it with the log named by `notebook-gateway status`."
+    hint = "This is a fault in notebook-gateway: please report it with the log named by `notebook-gateway doctor`."
 
 
 ERROR_CLASSES: dict[ErrorCode, type[GatewayError]] = {

@@ -150,6 +150,8 @@ class FakeHost:
         self.account = account
         self.script = script
         self.profile = profile
+        self.build = BUILD
+        """Of host and extension; another one than ours plays a version skew that the protocol bridges."""
         self.has_extension = True
         self.answers_pings = True
         self.greets_with: list[dict[str, Any]] = []
@@ -162,8 +164,8 @@ class FakeHost:
         self._arrival = trio.Event()
 
     def welcome(self) -> dict[str, Any]:
-        extension = {"build": BUILD, "id": EXTENSION_ID, "profile": self.profile} if self.has_extension else None
-        host = {"build": BUILD, "pid": os.getpid()}
+        extension = {"build": self.build, "id": EXTENSION_ID, "profile": self.profile} if self.has_extension else None
+        host = {"build": self.build, "pid": os.getpid()}
         return {"type": "welcome", "v": V_MAX, "host": host, "extension": extension, "account": self.account}
 
     async def announce(self) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 
 from broker.scrubber import scrub_text
 from broker.stdio_wire import PIPE_WRITE_BYTES
+from native_host.paths import ensure_private_folder
 
 LOG_NAME: Final = "broker.log"
 MAX_LOG_BYTES: Final = 5 * 1024 * 1024
@@ -68,7 +69,7 @@ def set_up_logging(folder: Path) -> None:
     try:
         file = logging.FileHandler(_fresh_log(folder), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        root.warning("no log file: %s", error.strerror)
+        root.warning("no log file: %s", error.strerror or error)
         return
     file.setFormatter(JsonLine())
     root.addHandler(file)
@@ -76,7 +77,7 @@ def set_up_logging(folder: Path) -> None:
 
 def _fresh_log(folder: Path) -> Path:
     """Return the file to append to; one that has grown too large makes room first, keeping one older file."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ensure_private_folder(folder)
     path = folder / LOG_NAME
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     if path.stat().st_size > MAX_LOG_BYTES:

@@ -137,5 +137,5 @@ def _retry_after_s(op: str, value: dict[str, object]) -> float | None:
 def _misfit(op: str, field: str, expected: str) -> InternalError:
     return InternalError(
         f"The extension answered {op} with a `{field}` that is not {expected}; is it from another build?",
-        hint="Reload the extension so that it matches this broker; `notebook-gateway status` shows both builds.",
+        hint="Reload the extension so that it matches this broker; `notebook-gateway doctor` shows both builds.",
     )

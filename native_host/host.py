@@ -23,7 +23,7 @@ HELP: Final = f"""\
 notebook-gateway native host, build {BUILD}
 
 Chrome starts this program when the notebook-gateway extension opens its native port; it is of no use by hand.
-To see whether the chain is up, run: notebook-gateway status
+To see which hop is broken, run: notebook-gateway doctor
 
   --home FOLDER   the home folder of notebook-gateway (written into the launcher at registration)
   {ORIGIN}   the origin that Chrome passes

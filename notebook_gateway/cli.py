@@ -9,6 +9,7 @@ from notebook_gateway.activity_command import activity
 from notebook_gateway.allow_command import allow
 from notebook_gateway.browser_command import browser
 from notebook_gateway.demo_command import demo
+from notebook_gateway.doctor_command import doctor
 from notebook_gateway.harness_command import harness
 from notebook_gateway.install_command import install
 from notebook_gateway.journal_command import journal
@@ -36,6 +37,7 @@ cli.add_command(activity)
 cli.add_command(allow)
 cli.add_command(browser)
 cli.add_command(demo)
+cli.add_command(doctor)
 cli.add_command(harness)
 cli.add_command(install)
 cli.add_command(journal)

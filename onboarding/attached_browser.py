@@ -17,7 +17,7 @@ from onboarding.browsers import ReadRefused
 from onboarding.extension_browser import ExtensionBrowser, load_extension
 from onboarding.pages import PageKind
 from onboarding.run import Notebooks
-from onboarding.steps import STATUS, StepFailed
+from onboarding.steps import DOCTOR, StepFailed
 
 BY_HAND: Final = "Load the extension by hand: run the command again with --daily instead of --cdp-url."
 PROFILE_SWITCH: Final = "--user-data-dir="
@@ -128,4 +128,4 @@ async def _failures(step: str) -> AsyncGenerator[None]:
     except ReadRefused:
         raise
     except CdpError as error:
-        raise StepFailed(f"{step}.browser", f"the browser does not do it: {error}", STATUS) from None
+        raise StepFailed(f"{step}.browser", f"the browser does not do it: {error}", DOCTOR) from None

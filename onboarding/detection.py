@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
+import attrs
 import trio
 
 from native_host.build import BUILD
@@ -84,12 +85,24 @@ def _list(policies: Policies, name: str) -> list[str]:
     return [str(item) for item in cast("list[object]", value)] if isinstance(value, list) else []
 
 
+@attrs.frozen
+class Greeting:
+    """What a native host says of itself and of what is behind it, in its `welcome` (`native_host/protocol.py`)."""
+
+    welcome: Mapping[str, object]
+
+    @property
+    def host_build(self) -> str:
+        host = self.welcome.get("host")
+        return str(cast("dict[str, object]", host).get("build")) if isinstance(host, dict) else "unknown"
+
+
 async def maybe_companion(home: Path) -> dict[str, object] | None:
     """Return the `welcome` of the first companion that answers and has its extension, or None."""
     for socket in companion_sockets(home):
         with trio.move_on_after(WELCOME_TIMEOUT_S):
             try:
-                welcome = await _welcome(socket)
+                welcome = await _welcome(socket, wants_extension=True)
             except (OSError, trio.BrokenResourceError, BadFrame):
                 continue  # of a host that ended
             if welcome is not None:
@@ -97,7 +110,18 @@ async def maybe_companion(home: Path) -> dict[str, object] | None:
     return None
 
 
-async def _welcome(socket: Path) -> dict[str, object] | None:
+async def greet(socket: Path) -> Greeting | None:
+    """Return the first `welcome` of the host that listens there, with or without an extension behind it, or None."""
+    with trio.move_on_after(WELCOME_TIMEOUT_S):
+        try:
+            welcome = await _welcome(socket, wants_extension=False)
+        except (OSError, trio.BrokenResourceError, BadFrame):
+            return None
+        return None if welcome is None else Greeting(welcome)
+    return None
+
+
+async def _welcome(socket: Path, *, wants_extension: bool) -> dict[str, object] | None:
     client = {"name": "notebook-gateway onboard", "version": BUILD}
     hello = {"type": "hello", "v_min": V_MIN, "v_max": V_MAX, "build": BUILD, "client": client, "pid": os.getpid()}
     async with await trio.open_unix_socket(os.fspath(socket)) as stream:
@@ -108,6 +132,6 @@ async def _welcome(socket: Path) -> dict[str, object] | None:
             while (payload := decoder.maybe_next_frame()) is not None:
                 frame: object = json.loads(payload)
                 fields = cast("dict[str, object]", frame) if isinstance(frame, dict) else {}
-                if fields.get("type") == "welcome" and fields.get("extension"):
+                if fields.get("type") == "welcome" and (fields.get("extension") or not wants_extension):
                     return fields
     return None

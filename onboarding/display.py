@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from cdp.launcher import BROWSER_ARGS_VARIABLE
+from native_host.paths import ensure_private_folder
 
 DISPLAY_VARIABLES: Final = (
     "DISPLAY",
@@ -45,7 +46,7 @@ def remember_display(home: Path, environ: Mapping[str, str]) -> None:
     if not has_display(environ):
         return
     values = {name: environ[name] for name in DISPLAY_VARIABLES if environ.get(name)}
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ensure_private_folder(home)
     _file(home).write_text(json.dumps(values), encoding="utf-8")
 
 

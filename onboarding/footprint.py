@@ -19,6 +19,8 @@ from typing import Final, cast
 import attrs
 import cattrs
 
+from native_host.paths import ensure_private_folder
+
 VERSION: Final = 1
 Remover = Callable[[bytes], bytes | None]
 """Given what a file holds now, returns it without our part, or None where nothing of it is left to keep."""
@@ -134,7 +136,7 @@ class Footprint:
         return how
 
     def _keep(self, path: Path, content: bytes) -> str:
-        self._backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ensure_private_folder(self._backups)
         name = f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}-{path.name}"
         _replace(self._backups / name, content, 0o600)
         return name
@@ -151,7 +153,7 @@ class Footprint:
             raise UnreadableFootprint(f"{self._file} cannot be read: {error}") from error
 
     def _save(self) -> None:
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ensure_private_folder(self._home)
         document = {
             "version": VERSION,
             "files": cattrs.unstructure(list(self._records.values())),

@@ -178,7 +178,7 @@ async def start_keeper(
                     with suppress(NoKeeper):  # it has given up meanwhile
                         await client.retry()
             await trio.sleep(POLL_S)
-    raise KeeperFailed(f"the browser did not come up: {_last_line(home)}", "Run: notebook-gateway status")
+    raise KeeperFailed(f"the browser did not come up: {_last_line(home)}", "Run: notebook-gateway doctor")
 
 
 def _spawn(home: Path, headless: bool, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -91,7 +91,7 @@ async def _answer(keeper: Keeper, line: bytes) -> Answer:
     except trio.TooSlowError:
         return _failure("TIMEOUT", "the browser did not answer in time", "Run: notebook-gateway browser stop")
     except ReadRefused as error:
-        return _failure(error.code, str(error), "Run: notebook-gateway status")
+        return _failure(error.code, str(error), "Run: notebook-gateway doctor")
     except CdpError as error:
         return _failure("COMPANION_OFFLINE", str(error), "It is being started anew; try again in a moment.")
     except Exception as error:  # noqa: BLE001  # a fault in one request must not end everybody's browser

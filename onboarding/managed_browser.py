@@ -22,7 +22,7 @@ from cdp.errors import CallFailed, CdpError
 from cdp.finder import find_browser
 from cdp.launcher import Launched, launch
 from cdp.targets import get_targets
-from native_host.paths import profile_folder
+from native_host.paths import ensure_private_folder, profile_folder
 from native_host.registration import HOSTS_FOLDER, write_host_manifest, write_launcher
 from onboarding.display import NoDisplay, has_display, is_headless_requested
 from onboarding.extension_browser import ExtensionBrowser, load_extension
@@ -154,7 +154,7 @@ def prepare_profile(home: Path) -> None:
     (measured on 156: disable reason 1 << 24, "unsupported developer extension").
     """
     profile = profile_folder(home)
-    profile.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ensure_private_folder(profile)
     write_host_manifest(profile / HOSTS_FOLDER, write_launcher(home, sys.executable))
     folder = profile / "Default"
     if not folder.exists():

@@ -36,7 +36,7 @@ from onboarding.page_steps import (
 from onboarding.pages import PageKind
 from onboarding.run import Run
 from onboarding.sign_in import SignInResult, run_sign_in
-from onboarding.steps import STATUS, Step, StepFailed, StepId
+from onboarding.steps import DOCTOR, Step, StepFailed, StepId
 
 
 async def host_registered(run: Run) -> str | None:
@@ -51,7 +51,7 @@ async def register_host(run: Run) -> str:
     try:
         prepare_profile(run.home)
     except (OSError, ValueError) as error:
-        raise StepFailed("host.unwritable", f"the native host cannot be registered: {error}", STATUS) from None
+        raise StepFailed("host.unwritable", f"the native host cannot be registered: {error}", DOCTOR) from None
     return str(profile_folder(run.home) / HOSTS_FOLDER)
 
 
@@ -94,7 +94,7 @@ async def sign_in(run: Run) -> str:
             "sign-in.busy", "another program holds the browser's profile", "Run: notebook-gateway browser stop"
         ) from None
     except CdpError as error:
-        raise StepFailed("sign-in.no-window", f"the sign-in window did not open: {error}", STATUS) from None
+        raise StepFailed("sign-in.no-window", f"the sign-in window did not open: {error}", DOCTOR) from None
     if outcome.result is SignInResult.SIGNED_IN:
         return f"a page of {outcome.page.host} is open"
     refuse_page(StepId.SIGN_IN, outcome.page.kind)

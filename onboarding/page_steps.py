@@ -15,7 +15,7 @@ from onboarding.configuration import UnreadableConfig, read_browser_config
 from onboarding.detection import maybe_companion
 from onboarding.pages import PageKind
 from onboarding.run import Run
-from onboarding.steps import STATUS, StepFailed, StepId
+from onboarding.steps import DOCTOR, StepFailed, StepId
 
 PAGE_TIMEOUT_S: Final = 30.0
 SETTLED_S: Final = 3.0
@@ -48,7 +48,7 @@ async def extension_answers(run: Run) -> str | None:
 
 async def no_extension(run: Run) -> str:
     await trio.lowlevel.checkpoint()
-    raise StepFailed("extension.silent", "the extension does not answer", STATUS)
+    raise StepFailed("extension.silent", "the extension does not answer", DOCTOR)
 
 
 PAGE_PROBLEMS: Final = {
@@ -92,7 +92,7 @@ async def open_page(run: Run) -> str:
                 if kind is PageKind.SIGN_IN:
                     raise StepFailed("page.sign-in", "the page asks to sign in again", "Run the command again.")
         return f"a page of {host} is open"
-    raise StepFailed("page.not-open", f"no notebook page within {PAGE_TIMEOUT_S:g} s (saw: {kind})", STATUS)
+    raise StepFailed("page.not-open", f"no notebook page within {PAGE_TIMEOUT_S:g} s (saw: {kind})", DOCTOR)
 
 
 async def account_read(run: Run) -> str | None:
@@ -127,7 +127,7 @@ async def keep_settings(run: Run) -> None:
 
 
 def unreadable(refusal: ReadRefused) -> StepFailed:
-    return StepFailed(f"account.{refusal.code}", f"the notebooks cannot be read: {refusal}", STATUS)
+    return StepFailed(f"account.{refusal.code}", f"the notebooks cannot be read: {refusal}", DOCTOR)
 
 
 def _count(run: Run) -> str:
@@ -147,4 +147,4 @@ async def connect_port(run: Run) -> str:
     await run.browser.connect_port()
     with trio.move_on_after(PORT_TIMEOUT_S):
         return await until(partial(port_connected, run))
-    raise StepFailed("port.silent", f"the native host did not answer within {PORT_TIMEOUT_S:g} s", STATUS)
+    raise StepFailed("port.silent", f"the native host did not answer within {PORT_TIMEOUT_S:g} s", DOCTOR)

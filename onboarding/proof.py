@@ -92,7 +92,7 @@ class _Caller:
             return cast("dict[str, object]", envelope["result"])
         error = cast("dict[str, object]", envelope.get("error") or {})
         raise _failed(
-            str(error.get("code", "INTERNAL")), f"{tool}: {error.get('message')}", str(error.get("hint") or STATUS)
+            str(error.get("code", "INTERNAL")), f"{tool}: {error.get('message')}", str(error.get("hint") or DOCTOR)
         )
 
 
@@ -116,12 +116,12 @@ async def _ask(call: _Caller) -> Proof:
         raise
 
 
-STATUS: Final = "Run: notebook-gateway status"
+DOCTOR: Final = "Run: notebook-gateway doctor"
 UNANSWERABLE: Final = frozenset({"proof.UNGROUNDED_RESPONSE", "proof.SOURCE_NOT_READY", "proof.RATE_LIMITED"})
 """A notebook without an answer to this question. The chain is proven by the two calls before."""
 
 
-def _failed(code: str, message: str, fix: str = STATUS) -> StepFailed:
+def _failed(code: str, message: str, fix: str = DOCTOR) -> StepFailed:
     return StepFailed(f"proof.{code}", message, fix)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from onboarding.run import Run
 
 
-STATUS: Final = "Run: notebook-gateway status"
+DOCTOR: Final = "Run: notebook-gateway doctor"
 """The one thing to do where the step itself does not know better."""
 
 

@@ -16,7 +16,7 @@
  * @property {Refusal | null} refusal
  */
 
-const STATUS = "notebook-gateway status";
+const DOCTOR = "notebook-gateway doctor";
 /** Chrome's own words: https://developer.chrome.com/docs/extensions/develop/concepts/native-messaging */
 const NOT_FOUND = "host not found";
 const FORBIDDEN = "forbidden";
@@ -38,7 +38,7 @@ export function diagnose(state, reading) {
   if (code === "ACCOUNT_MISMATCH") {
     return say("bad", "Another account is signed in.", `Sign in as ${state.account}, or change the account below.`);
   }
-  if (code !== undefined) return say("bad", `The notebooks cannot be read (${code}).`, "Run on this machine:", STATUS);
+  if (code !== undefined) return say("bad", `The notebooks cannot be read (${code}).`, "Run on this machine:", DOCTOR);
   if (state.notebooks !== "*" && state.notebooks.length === 0) {
     return say("warn", "No notebook is allowed yet.", "Tick below what agents may use.");
   }
@@ -55,7 +55,7 @@ function hostHop({ port }) {
 /** @param {PopupState} state */
 function hostCommand({ port }) {
   const error = (port.error ?? "").toLowerCase();
-  return error.includes(NOT_FOUND) || error.includes(FORBIDDEN) ? "notebook-gateway onboard" : STATUS;
+  return error.includes(NOT_FOUND) || error.includes(FORBIDDEN) ? "notebook-gateway onboard" : DOCTOR;
 }
 
 /** @param {PopupState} state @returns {Hop} */

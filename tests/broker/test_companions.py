@@ -462,7 +462,7 @@ async def test_why_the_managed_browser_does_not_start_stands_in_the_error(home: 
         with pytest.raises(CompanionOffline, match="could not be started: no Chrome") as caught:
             await read(companions)
     assert not caught.value.started
-    assert "notebook-gateway status" in caught.value.hint
+    assert "notebook-gateway doctor" in caught.value.hint
 
 
 async def test_a_browser_of_another_account_is_told_and_no_other_one_is_started(home: Path) -> None:

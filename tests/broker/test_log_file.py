@@ -39,6 +39,12 @@ def test_records_go_to_a_private_file_and_only_warnings_to_the_screen(
     assert captured.err == "notebook-gateway: warning: loud SID=[removed]\n"
 
 
+def test_a_home_folder_that_the_log_makes_is_closed_to_others(tmp_path: Path):
+    set_up_logging(tmp_path / "home" / "logs")
+    for folder in (tmp_path / "home", tmp_path / "home" / "logs"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_log_that_has_grown_too_large_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(log_file, "MAX_LOG_BYTES", 10)
     (tmp_path / LOG_NAME).write_text("x" * 100)

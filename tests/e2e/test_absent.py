@@ -143,7 +143,7 @@ async def test_without_a_browser_every_call_says_so_soon(home: Path) -> None:
         for tool, arguments in (("list_notebooks", {}), ("select_notebook", CONFIRM)):
             error = await fail_soon(client, tool, **arguments)
             assert (error["code"], error["retryable"]) == ("COMPANION_OFFLINE", True)
-            assert "notebook-gateway status" in error["hint"]
+            assert "notebook-gateway doctor" in error["hint"]
 
 
 async def test_without_any_folder_of_ours_serve_answers_all_the_same(tmp_path: Path) -> None:

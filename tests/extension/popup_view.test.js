@@ -25,11 +25,11 @@ for (const [name, state, reading, level, summary, next] of [
   ["paused, whatever else is missing", { ...offline("x"), paused: true }, null, "warn", /Paused/, /Switch the pause off/],
   ["the host is not registered", offline("Specified native messaging host not found."), null, "bad", /native host is missing/, /notebook-gateway onboard/],
   ["the host is forbidden", offline("Access to the specified native messaging host is forbidden."), null, "bad", /native host/, /notebook-gateway onboard/],
-  ["the host ended", offline("Native host has exited."), null, "bad", /native host/, /notebook-gateway status/],
+  ["the host ended", offline("Native host has exited."), null, "bad", /native host/, /notebook-gateway doctor/],
   ["no account", { ...FINE, account: null }, null, "warn", /No account/, /below/],
   ["nobody is signed in", FINE, refused("AUTH_REQUIRED"), "bad", /Not signed in/, /Sign in as ada@example\.com/],
   ["another account", FINE, refused("ACCOUNT_MISMATCH"), "bad", /Another account/, /change the account/],
-  ["the service's shape is new", FINE, refused("UPSTREAM_SCHEMA_DRIFT"), "bad", /UPSTREAM_SCHEMA_DRIFT/, /notebook-gateway status/],
+  ["the service's shape is new", FINE, refused("UPSTREAM_SCHEMA_DRIFT"), "bad", /UPSTREAM_SCHEMA_DRIFT/, /notebook-gateway doctor/],
   ["nothing is allowed", { ...FINE, notebooks: [] }, READ, "warn", /No notebook is allowed/, /Tick/],
   ["the list is being read", FINE, null, "wait", /Reading/, /^$/],
 ]) {

@@ -32,6 +32,13 @@ def test_files_and_folders_are_as_before_in_whatever_order_they_are_taken_back(t
     assert Footprint(tmp_path / "home").records == ()
 
 
+def test_a_home_folder_that_it_makes_is_closed_to_others(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(b"old")
+    Footprint(tmp_path / "home").write(tmp_path / "old", b"new", "test")
+    for folder in (tmp_path / "home", tmp_path / "home" / "backups"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_folder_in_which_somebody_put_a_file_stays(tmp_path: Path) -> None:
     footprint = Footprint(tmp_path / "home")
     footprint.write(tmp_path / "a" / "ours", b"new", "test")
