@@ -38,6 +38,8 @@ class Outgoing:
         """
         may_overtake_nobody = not self._queue and not self._is_writing
         if open_calls < BATCH_FROM_OPEN_CALLS and may_overtake_nobody and self._transport.send_nowait(command):
+            if self._transport.has_rest:
+                self._something.set()
             return
         self._queue[call_id] = command
         self._something.set()
@@ -57,7 +59,7 @@ class Outgoing:
             ConnectionLost: the peer is gone.
         """
         while True:
-            if not self._queue:
+            if not self._queue and not self._transport.has_rest:
                 self._something = trio.Event()
                 await self._something.wait()
                 continue

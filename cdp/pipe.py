@@ -85,6 +85,11 @@ class PipeTransport:
             raise ConnectionLost(_GONE) from None
         return True
 
+    @property
+    def has_rest(self) -> bool:
+        """Return False: what `send_nowait` writes is taken whole or not at all."""
+        return False
+
     async def send(self, messages: Sequence[bytes]) -> None:
         """Send messages in one write. Raises `ConnectionLost`."""
         try:

@@ -67,6 +67,29 @@ class NoticingSocketStream(trio.abc.Stream):
                 except OSError as error:
                     raise trio.BrokenResourceError(str(error)) from error
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether something is kept for the next send."""
+        return bool(self._gathered)
+
+    def send_nowait(self, data: bytes | bytearray) -> bool:
+        """Send without waiting: False if nothing could be sent; what the kernel does not take is kept.
+
+        Raises:
+            trio.BrokenResourceError, trio.ClosedResourceError: the peer, or this stream, is gone.
+        """
+        if self._gathered or self.is_gathering or self._is_cut:
+            return False
+        self._check_can_send()
+        try:
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise trio.BrokenResourceError(str(error)) from error
+        self._gathered += data[sent:]
+        return True
+
     async def wait_send_all_might_not_block(self) -> None:
         """Wait until the kernel takes at least one byte."""
         self._check_can_send()

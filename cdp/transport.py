@@ -12,13 +12,22 @@ class Transport(Protocol):
     def send_nowait(self, message: bytes) -> bool:
         """Send one message now if that needs no waiting. False: not a byte of it was sent, use `send`.
 
+        True: it goes out whole, though the end of it may wait for the next `send`; see `has_rest`.
+
         Raises:
             ConnectionLost: the peer is gone.
         """
         ...
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether the kernel took only a part of what `send_nowait` sent: a `send`, of no message even, is due."""
+        ...
+
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Send these messages in order. It is not to be cancelled while the connection is to live on.
+        """Send what is left of the last one, then these messages in order.
+
+        It is not to be cancelled while the connection is to live on.
 
         Raises:
             ConnectionLost: the peer is gone.

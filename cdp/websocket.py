@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import attrs
 import h11
 import trio
-from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
+from trio_websocket import CloseReason, ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
+from wsproto.frame_protocol import FrameProtocol
 
 from cdp.errors import ConnectFailed, ConnectionLost
 from cdp.socket_stream import RECEIVE_BYTES, NoticingSocketStream
@@ -27,6 +28,7 @@ MESSAGE_QUEUE: Final = 64
 """trio-websocket's own reader task may be this many messages ahead of ours."""
 CONNECT_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
+MAX_NOWAIT_BYTES: Final = 4096
 _HANDSHAKE_ERRORS: Final = (ConnectionRejected, h11.LocalProtocolError)
 """The second is trio-websocket's own: it answers garbage in place of an upgrade with a response, as a server would."""
 
@@ -37,14 +39,34 @@ class WebSocketTransport:
     def __init__(self, websocket: WebSocketConnection, stream: NoticingSocketStream) -> None:
         self._websocket = websocket
         self._stream = stream
+        self._frames = FrameProtocol(client=True, extensions=[])
 
     def send_nowait(self, message: bytes) -> bool:
-        """Return False: trio-websocket sends by awaiting only."""
-        return False
+        """Send one small message in the caller's own turn. Raises `ConnectionLost`.
+
+        trio-websocket takes a turn of the scheduler for its lock. Nothing is under its lock when the stream keeps
+        nothing back, and a frame of one whole message depends on no other frame, so a second encoder makes it.
+        """
+        if self._websocket.closed is not None:
+            raise ConnectionLost(_reason_of(self._websocket.closed))
+        if len(message) > MAX_NOWAIT_BYTES:
+            return False
+        try:
+            return self._stream.send_nowait(self._frames.send_data(message.decode(), fin=True))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return False  # trio-websocket finds out the same, and then knows why
+
+    @property
+    def has_rest(self) -> bool:
+        """See `Transport.has_rest`."""
+        return self._stream.has_rest
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Send text messages in one write. Raises `ConnectionLost`."""
         try:
+            if not messages:
+                await self._stream.send_all(b"")
+                return
             self._stream.is_gathering = True
             for message in messages[:-1]:
                 await self._websocket.send_message(message.decode())
@@ -52,6 +74,8 @@ class WebSocketTransport:
             await self._websocket.send_message(messages[-1].decode())
         except ConnectionClosed as error:
             raise ConnectionLost(_reason(error)) from None
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            raise ConnectionLost("the WebSocket is closed") from None
         finally:
             self._stream.is_gathering = False
 
@@ -156,7 +180,8 @@ def _handshake_failure(url: str, group: BaseExceptionGroup[BaseException]) -> st
 
 
 def _reason(error: ConnectionClosed) -> str:
-    reason = error.reason
-    if reason is None:
-        return "the WebSocket is closed"
+    return "the WebSocket is closed" if error.reason is None else _reason_of(error.reason)
+
+
+def _reason_of(reason: CloseReason) -> str:
     return f"the WebSocket was closed with code {reason.code}" + (f": {reason.reason}" if reason.reason else "")

@@ -25,6 +25,10 @@ class MemoryTransport:
     def send_nowait(self, message: bytes) -> bool:
         return False
 
+    @property
+    def has_rest(self) -> bool:
+        return False
+
     async def send(self, messages: Sequence[bytes]) -> None:
         try:
             for message in messages:

@@ -54,7 +54,8 @@ class Peer:
             length = int.from_bytes(await self._take(2 if length == 126 else 8))
         mask = await self._take(4)
         body = await self._take(length)
-        return first & 0x0F, bytes(byte ^ mask[place % 4] for place, byte in enumerate(body))
+        pattern = (mask * (length // 4 + 1))[:length]
+        return first & 0x0F, (int.from_bytes(body) ^ int.from_bytes(pattern)).to_bytes(length)
 
     async def _take(self, size: int) -> bytes:
         while len(self._received) < size:

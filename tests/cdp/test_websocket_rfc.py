@@ -9,6 +9,7 @@ import trio
 
 from cdp.connection import open_connection
 from cdp.errors import ConnectFailed, ConnectionLost
+from cdp.websocket import open_websocket_transport
 from tests.cdp.rfc_server import (
     BINARY,
     CLOSE,
@@ -235,4 +236,63 @@ async def test_a_batch_of_commands_is_one_write_of_whole_frames_in_order(nursery
             for _ in range(50):
                 callers.start_soon(connection.call, "Browser.getVersion")
     assert got == list(range(1, 51))
+    nursery.cancel_scope.cancel()
+
+
+async def test_what_the_kernel_takes_only_a_part_of_goes_out_whole_and_in_front_of_the_next(nursery):
+    """Small commands are written at once, until a server that does not read fills the kernel's buffers."""
+    may_read, has_all = trio.Event(), trio.Event()
+    got: list[bytes] = []
+
+    async def behave(peer: Peer) -> None:
+        await may_read.wait()
+        while not got or got[-1] != b"last":
+            got.append((await peer.next_frame())[1])
+        has_all.set()
+
+    url = await serve(nursery, behave)
+    sent: list[bytes] = []
+    with trio.fail_after(WITHIN_S):
+        async with open_websocket_transport(url) as transport:
+            while not transport.has_rest:
+                message = f"{len(sent)}:".encode().ljust(3989, b"x")  # of no buffer's size a divisor
+                if not transport.send_nowait(message):
+                    break  # the buffers were full to the byte
+                sent.append(message)
+            assert not transport.send_nowait(b"overtaking")
+            may_read.set()
+            await transport.send([])
+            assert not transport.has_rest
+            await transport.send([b"last"])
+            await has_all.wait()
+    assert got == [*sent, b"last"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_nothing_is_written_behind_the_goodbye(nursery):
+    async def behave(peer: Peer) -> None:
+        await peer.stream.send_all(frame(CLOSE, struct.pack("!H", 1001) + b"going away"))
+        with contextlib.suppress(EOFError):
+            while True:
+                await peer.next_frame()
+
+    url = await serve(nursery, behave)
+    with trio.fail_after(WITHIN_S):
+        async with open_websocket_transport(url) as transport:
+            with pytest.raises(ConnectionLost, match="1001: going away"):
+                await transport.receive()
+            with pytest.raises(ConnectionLost, match="1001: going away"):
+                transport.send_nowait(b"too late")
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_command_larger_than_a_small_one_is_left_to_the_writer(nursery):
+    async def behave(peer: Peer) -> None:
+        with contextlib.suppress(EOFError):
+            await peer.next_frame()
+
+    url = await serve(nursery, behave)
+    async with open_websocket_transport(url) as transport:
+        assert not transport.send_nowait(b"x" * 5000)
+        assert not transport.has_rest
     nursery.cancel_scope.cancel()
