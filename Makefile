@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 SETUP_DEV := $(VENV)/.ready-dev
 
-.PHONY: help demo test lint unit unit-broker unit-rest e2e kill-matrix keeper-cycles bench docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest e2e kill-matrix keeper-cycles bench mcpb docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
 	@echo "make test   set up, then run every check and test"
-	@echo "make lint | unit | e2e | kill-matrix | keeper-cycles | bench | docs | clean   the parts"
+	@echo "make lint | unit | e2e | kill-matrix | keeper-cycles | bench | mcpb | docs | clean   the parts"
 
 # pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
 $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
@@ -68,6 +68,10 @@ keeper-cycles: $(SETUP_DEV)
 
 bench: $(SETUP_DEV)
 	"$(BIN)/python" -m bench
+
+# dist/notebook-gateway-VERSION.mcpb, for clients that install bundles.
+mcpb: $(SETUP_DEV)
+	@sh scripts/build-mcpb.sh "$(BIN)/python"
 
 docs: $(SETUP_DEV)
 	"$(BIN)/python" -m broker.tool_docs > docs/tools.md

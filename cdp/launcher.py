@@ -25,6 +25,7 @@ from cdp.finder import Browser
 from cdp.pipe import PipeEnds, PipeTransport, open_pipe_ends
 from cdp.port_file import FILE_NAME, maybe_cdp_url
 from cdp.processes import MARK_VARIABLE, end_members
+from cdp.profile_lock import clear_dead_lock
 
 BROWSER_ARGS_VARIABLE: Final = "NOTEBOOK_GATEWAY_BROWSER_ARGS"
 START_TIMEOUT_S: Final = 20.0
@@ -82,7 +83,8 @@ async def launch(
     whatever is left. Arguments in $NOTEBOOK_GATEWAY_BROWSER_ARGS of `environ` are appended.
 
     Raises:
-        LaunchFailed: it ended, or opened no port within `start_timeout_s`. The message holds what it printed last.
+        LaunchFailed: the profile is open, the browser ended, or it opened no port within `start_timeout_s`. The message
+            holds what it printed last.
     """
     port_file = _prepare(user_data_dir)
     port = [] if debug_port is None else [f"--remote-debugging-port={debug_port}"]
@@ -166,8 +168,14 @@ async def _end(process: trio.Process, transport: PipeTransport | None, mark: str
 
 
 def _prepare(user_data_dir: Path) -> Path:
-    """Make the folder, and remove a port file of the last run: its port is dead or somebody else's (case C-093)."""
+    """Make the folder, and remove what the last run left: a port that is dead or somebody else's (case C-093), a lock.
+
+    Raises: LaunchFailed when the profile is open already.
+    """
     user_data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    problem = clear_dead_lock(user_data_dir)
+    if problem is not None:
+        raise LaunchFailed(problem)
     port_file = user_data_dir / FILE_NAME
     port_file.unlink(missing_ok=True)
     return port_file

@@ -26,6 +26,7 @@ from native_host.paths import ensure_private_folder, profile_folder
 from native_host.registration import HOSTS_FOLDER, write_host_manifest, write_launcher
 from onboarding.display import NoDisplay, has_display, is_headless_requested
 from onboarding.extension_browser import ExtensionBrowser, load_extension
+from onboarding.profile_folders import is_default_profile
 
 CLOSE_TIMEOUT_S: Final = 5.0
 
@@ -152,8 +153,15 @@ def prepare_profile(home: Path) -> None:
 
     Without developer mode Chromium takes the extension over CDP all the same, but disables it when it is reloaded
     (measured on 156: disable reason 1 << 24, "unsupported developer extension").
+
+    Raises:
+        ValueError: it is, holds or lies in the profile of an everyday browser (case C-090).
+        OSError: it cannot be written, or is a link.
     """
     profile = profile_folder(home)
+    if is_default_profile(profile, Path.home(), os.environ, sys.platform):
+        # Chrome ignores every debugging switch there (136 and later), and it is the person's own.
+        raise ValueError(f"{profile} is the folder of an everyday browser; choose another home folder for us")
     ensure_private_folder(profile)
     write_host_manifest(profile / HOSTS_FOLDER, write_launcher(home, sys.executable))
     folder = profile / "Default"

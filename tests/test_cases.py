@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.shared import shared_path
 
 ROOT = Path(__file__).resolve().parents[1]
-SECTIONS = "ABCDEFGHIJKLM"
+SECTIONS = "ABCDEFGHIJKLMN"
 ROW = re.compile(r"^\| (C-\d{3}) \| [^|]+ \| (.+) \|$", re.MULTILINE)
 HELD_BY = re.compile(r"`(tests/[^`]+)`: (?:`(\w+)`|\"([^\"]+)\")")
 

@@ -10,6 +10,7 @@ import shlex
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import attrs
 import trio
@@ -79,11 +80,8 @@ async def _exists(path: os.PathLike[str]) -> bool:
     return await trio.Path(path).exists()
 
 
-def files_of_ours(found: dict[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
-    """Leave out what the running browser itself writes into its profile."""
-    theirs = os.path.join(".config", "chromium")
-    return {
-        path: what
-        for path, what in found.items()
-        if not path.startswith((theirs, ".cache", ".pki")) or "NativeMessagingHosts" in path
-    }
+def is_ours(path: Path, home: Path) -> bool:
+    """Whether a path is none of those that the running browser itself makes and removes while a test looks."""
+    name = str(path.relative_to(home))
+    theirs = (os.path.join(".config", "chromium"), ".cache", ".pki")
+    return not name.startswith(theirs) or "NativeMessagingHosts" in name
