@@ -8,10 +8,12 @@ import sys
 
 from bench import (
     brokers,
+    cdp_clients,
     decode,
     frames,
     journal,
     list_sources,
+    onboarding,
     relay_client,
     serve_start,
     upload,
@@ -35,6 +37,8 @@ def main() -> None:
         "The journal, per write": lambda: journal.table(journal.run()),
         "An upload, end to end": lambda: upload.table(upload.run()),
         "Memory while 200 MB are uploaded": lambda: upload_memory.table(upload_memory.run()),
+        "CDP clients": lambda: cdp_clients.table(cdp_clients.run()),
+        "From launching a browser to the extension ready": lambda: onboarding.table(onboarding.run()),
         "`list_sources` while another broker uploads": lambda: upload_latency.table(upload_latency.run()),
     }
     wanted = sys.argv[1:]

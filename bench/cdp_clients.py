@@ -81,7 +81,9 @@ async def run_client(command: list[str]) -> dict[str, float]:
     if command[-1] == "pipe":  # it starts its own
         return await _output(command, environ)
     with tempfile.TemporaryDirectory() as folder:
-        async with launch(find_browser(), user_data_dir=Path(folder, "p"), args=FLAGS.split()) as launched:
+        # A first page that stays where it is: one on its way elsewhere refuses an evaluation now and then.
+        args = [*FLAGS.split(), "about:blank"]
+        async with launch(find_browser(), user_data_dir=Path(folder, "p"), args=args) as launched:
             return await _output([*command[:-1], launched.cdp_url], environ)
 
 

@@ -55,7 +55,8 @@ async def main() -> None:
             await work(connection)
         return
     with tempfile.TemporaryDirectory() as folder:
-        profile, args = Path(folder, "p"), os.environ["BENCH_BROWSER_FLAGS"].split()
+        profile = Path(folder, "p")
+        args = [*os.environ["BENCH_BROWSER_FLAGS"].split(), "about:blank"]
         async with launch(find_browser(), user_data_dir=profile, args=args, debug_port=None, pipe=True) as launched:
             assert launched.pipe is not None
             async with run_connection(launched.pipe) as connection:

@@ -16,7 +16,7 @@ async function measure(name, units, work) {
   found[`${name}_cpu_us`] = (user + system) / units;
 }
 
-for (let i = 0; i < 200; i++) await whole.send('Browser.getVersion');
+for (let i = 0; i < 2000; i++) await whole.send('Browser.getVersion');
 await measure('sequential', SEQUENTIAL, async () => {
   for (let i = 0; i < SEQUENTIAL; i++) await whole.send('Browser.getVersion');
 });

@@ -13,7 +13,8 @@ LARGE_BYTES, LARGE_CALLS = 10 * 1024 * 1024, 3
 EVENTS = 50_000
 LARGE_EXPRESSION = f"'x'.repeat({LARGE_BYTES})"
 EVENTS_EXPRESSION = f"for (let i = 0; i < {EVENTS}; i++) benchEvent('e' + i)"
-WARM_UP = 200
+WARM_UP = 2000
+"""A browser that has just started is busy with itself for a second, and its first callers pay for it."""
 
 
 class Phases:
