@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import trio
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
+
+
+@define
+class Admission:
+    """Whether the account's request budget has let this call through; see `broker.request_budget`."""
+
+    is_given: bool = False
 
 
 @frozen
 class CallContext:
-    """Handed down, never stored. Derived contexts share one `hops` ledger, so the total ends up in one place.
+    """Handed down, never stored. Derived contexts share one `hops` ledger and one admission.
 
     `deadline` is a point on Trio's clock (seconds), as in `trio.CancelScope.deadline`; `traceparent` is the W3C header.
     """
@@ -19,6 +26,7 @@ class CallContext:
     traceparent: str
     hops: dict[str, float] = field(factory=dict[str, float])
     """Milliseconds by hop name, summed over all requests made for this call."""
+    admission: Admission = field(factory=Admission)
 
     @classmethod
     def starting_now(cls, timeout_s: float, traceparent: str) -> CallContext:

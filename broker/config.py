@@ -15,6 +15,7 @@ from attrs import frozen
 
 from broker.errors import AuthRequired
 from native_host.paths import config_file
+from native_host.resource_profile import EMPTY, BadProfile, ResourceProfile, parse_profile
 
 KNOWN_KEYS: Final = (
     "account",
@@ -23,11 +24,16 @@ KNOWN_KEYS: Final = (
     "max_file_bytes",
     "allow_private_urls",
     "confirm_deletes",
+    "requests_per_minute",
+    "resources",
     "browser",
     "browser_headless",
     "browser_idle_stop_min",
 )
 MAX_CONFIG_BYTES: Final = 64 * 1024
+REQUESTS_PER_MINUTE: Final = 240
+"""Several times what a busy agent needs, and a small part of what one that runs in circles can send."""
+MAX_REQUESTS_PER_MINUTE: Final = 10_000
 MAX_FILE_BYTES: Final = 200 * 1024 * 1024
 """The service takes no larger files; a person may set a smaller limit, or a larger one once the service does."""
 
@@ -51,6 +57,10 @@ class Config:
     """Whether addresses of this machine and of private networks may be added as sources."""
     confirm_deletes: bool = True
     """Whether a deletion asks the person first, where the client can ask."""
+    requests_per_minute: int = REQUESTS_PER_MINUTE
+    """How many requests all brokers together may send for the account in any 60 s; 0 is without a limit."""
+    resources: ResourceProfile = EMPTY
+    """What our programs may take of the machine; each applies it to itself at its start."""
     manages_browser: bool = False
     """Whether a call that finds no browser starts the managed one."""
 
@@ -81,8 +91,17 @@ def parse_config(text: str) -> Config:
         max_file_bytes=_positive("max_file_bytes", table.get("max_file_bytes", MAX_FILE_BYTES)),
         allow_private_urls=_flag("allow_private_urls", table.get("allow_private_urls", False)),
         confirm_deletes=_flag("confirm_deletes", table.get("confirm_deletes", True)),
+        requests_per_minute=_requests_per_minute(table.get("requests_per_minute", REQUESTS_PER_MINUTE)),
+        resources=_resources(table.get("resources", {})),
         manages_browser=_manages_browser(table),
     )
+
+
+def _resources(table: object) -> ResourceProfile:
+    try:
+        return parse_profile(table)
+    except BadProfile as error:
+        raise ConfigError(str(error)) from None
 
 
 def _manages_browser(table: dict[str, object]) -> bool:
@@ -116,6 +135,14 @@ def _file_roots(value: object) -> tuple[Path, ...]:
 def _positive(key: str, value: object) -> int:
     if type(value) is not int or value < 1:  # a TOML boolean is an int of Python
         raise ConfigError(f"key {key!r} must be a whole number above 0, not {value!r}")
+    return value
+
+
+def _requests_per_minute(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_REQUESTS_PER_MINUTE:
+        raise ConfigError(
+            f"key 'requests_per_minute' must be 1 to {MAX_REQUESTS_PER_MINUTE}, or 0 for no limit, not {value!r}"
+        )
     return value
 
 

@@ -8,7 +8,6 @@ results against the published output schema, by us: the SDK checks neither.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final, cast
@@ -23,6 +22,7 @@ from broker.confirmation import AnswerNeeded
 from broker.convert import structure_arguments
 from broker.errors import (
     DeadlineExceeded,
+    ErrorCode,
     InternalError,
     InvalidArgument,
     failure_envelope,
@@ -32,7 +32,8 @@ from broker.faults import as_gateway_error
 from broker.schema_check import Check, compile_schema
 from broker.scrubber import may_hold_secret, scrub_content, scrub_json, scrub_text
 from broker.session import Confirm, Say, Session, ToolCall, cannot_ask
-from broker.trace import continue_or_begin_trace, current_tool
+from broker.spans import ASKED, OK, OpenSpan
+from broker.trace import continue_or_begin_trace, current_tool, span_id_of
 from broker.wire_json import clean_text
 
 log = logging.getLogger(__name__)
@@ -100,23 +101,29 @@ class Dispatcher:
         tool = self._tools.get(request.tool)
         if tool is None:
             raise UnknownTool(request.tool)
-        started_at = time.perf_counter()
-        ctx = CallContext.starting_now(tool.timeout_s, continue_or_begin_trace(request.meta.get("traceparent")))
+        incoming = request.meta.get("traceparent")
+        ctx = CallContext.starting_now(tool.timeout_s, continue_or_begin_trace(incoming))
+        span = OpenSpan("call", tool.name, ctx.traceparent, span_id_of(incoming))
         meta: dict[str, object] = {
             "traceparent": ctx.traceparent,
             "mcp_correlation_id": _correlation_id(request),
         }
         try:
             result = await self._run(tool, request, ctx)
-            outcome = _seal(tool, success_envelope(_scrubbed(result), self._with_hops(meta, request, ctx, started_at)))
+            outcome = _seal(tool, success_envelope(_scrubbed(result), self._with_hops(meta, request, ctx, span)))
+            span.end(ErrorCode.INTERNAL if outcome.is_error else OK)
         except AnswerNeeded:
+            span.end(ASKED)
             raise
         except Exception as error:  # noqa: BLE001  # the catch-all: an agent always gets an envelope
             ours = as_gateway_error(error, tool.name)
             log.info("%s: %s %s", tool.name, ours.code, ours.message, extra={"traceparent": ctx.traceparent})
             failed = cast("dict[str, object]", scrub_json(failure_envelope(ours, meta), scrub_text))
             # The ids are ours and the caller's own; a long number among them is no secret.
-            outcome = _seal(tool, {**failed, "_meta": self._with_hops(meta, request, ctx, started_at)})
+            outcome = _seal(tool, {**failed, "_meta": self._with_hops(meta, request, ctx, span)})
+            span.end(ours.code)
+        finally:
+            span.end(ErrorCode.CANCELLED)  # what is neither of these is the client's cancel
         return outcome
 
     async def _run(self, tool: AnyTool, request: CallRequest, ctx: CallContext) -> dict[str, object]:
@@ -132,12 +139,11 @@ class Dispatcher:
         raise DeadlineExceeded(f"{tool.name} did not end within {tool.timeout_s:g} s.")
 
     def _with_hops(
-        self, meta: dict[str, object], request: CallRequest, ctx: CallContext, started_at: float
+        self, meta: dict[str, object], request: CallRequest, ctx: CallContext, span: OpenSpan
     ) -> dict[str, object]:
         if request.meta.get(HOPS_META_KEY) is not True:
             return meta
-        total_ms = (time.perf_counter() - started_at) * 1000
-        hops = {**ctx.hops, "total_ms": total_ms}
+        hops = {**ctx.hops, "total_ms": span.elapsed_ms}
         return {**meta, "hops_ms": {name: round(ms, 3) for name, ms in hops.items()}}
 
 

@@ -172,11 +172,11 @@ class CallCancelled(GatewayError):
 
 
 class RateLimited(GatewayError):
-    """The service's quota or our own limit of open calls is used up."""
+    """The service's quota, the account's request budget, or our limit of open calls is used up."""
 
     code = ErrorCode.RATE_LIMITED
     retryable = True
-    hint = "Wait before the next call; the service limits calls per account."
+    hint = "Wait before the next call, `retry_after_s` where it is given; the service limits calls per account."
 
 
 class SourceNotReady(GatewayError):

@@ -18,6 +18,7 @@ from broker.link_down import LinkDown, socket_failed
 from broker.parking import wake
 from broker.pending import OpenCall, PendingCalls
 from broker.relay_frames import Chunk, Result, encode_call, encode_cancel
+from broker.spans import OK, OpenSpan
 from broker.trace import current_tool
 from native_host.framing import BadFrame
 
@@ -67,7 +68,9 @@ class Exchange:
             deadline_s = min(deadline_s, now + CALL_CEILING_S)
         if deadline_s <= now:
             raise DeadlineExceeded(f"No time was left to send the {op} call to the browser.", started=False)
-        call = self._pending.open(op, deadline_s, time.perf_counter(), is_stream=is_stream)
+        rpc = params.get("rpc")
+        span = OpenSpan.request(f"{op} {rpc}" if isinstance(rpc, str) else op, traceparent)
+        call = self._pending.open(op, deadline_s, span, is_stream=is_stream)
         try:
             payload = encode_call(
                 call.id,
@@ -76,7 +79,7 @@ class Exchange:
                 notebook=notebook,
                 account=account,
                 not_after_ms=int((time.time() + deadline_s - now) * 1000),
-                traceparent=traceparent,
+                traceparent=span.traceparent,
                 tool=current_tool.get(),
             )
             self._writer.send_nowait(payload, call.id, is_urgent=len(self._pending) <= DIRECT_CALLS)
@@ -101,8 +104,8 @@ class Exchange:
         """End the call that the frame answers. Raises: BadHostFrame for an id that was never handed out."""
         call = self._pending.maybe_resolve(result)
         if call is not None:
-            round_trip_ms = (time.perf_counter() - call.opened_at_s) * 1000
-            result.hops["relay_ms"] = max(0.0, round_trip_ms - result.hops.get("worker_ms", 0.0))
+            result.hops["relay_ms"] = max(0.0, call.span.elapsed_ms - result.hops.get("worker_ms", 0.0))
+            call.span.end(OK if result.error is None else result.error.code, result.hops)
             wake(call)
 
     def take_chunk(self, chunk: Chunk) -> None:
@@ -110,6 +113,7 @@ class Exchange:
         call = self._pending.maybe_add_chunk(chunk)
         if call is not None:
             if isinstance(call.outcome, GatewayError):
+                call.span.end(call.outcome.code)
                 self.send(encode_cancel(call.id, call.outcome.message))
             wake(call)
 
@@ -137,6 +141,8 @@ class Exchange:
             return
         self.down = down
         for call in self._pending.reject_all(self._error_at_the_end):
+            assert isinstance(call.outcome, GatewayError)
+            call.span.end(call.outcome.code)
             wake(call)
         self._on_down()
 
@@ -149,6 +155,7 @@ class Exchange:
         """End the call from this side: take its frame back if none of it has left, else tell the worker."""
         error.started = not self._writer.withdraw(call.id)
         self._pending.settle(call, error)
+        call.span.end(error.code)
         if error.started:
             self.send(encode_cancel(call.id, reason))
         wake(call)

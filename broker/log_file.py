@@ -20,6 +20,7 @@ from native_host.paths import ensure_private_folder
 
 LOG_NAME: Final = "broker.log"
 MAX_LOG_BYTES: Final = 5 * 1024 * 1024
+RECORDS_BETWEEN_LOOKS: Final = 200
 MAX_RECORD_CHARS: Final = 8_000
 
 
@@ -37,6 +38,9 @@ class JsonLine(logging.Formatter):
         traceparent = getattr(record, "traceparent", None)
         if traceparent is not None:
             fields["traceparent"] = str(traceparent)
+        span = getattr(record, "span", None)
+        if span is not None:
+            fields["span"] = span.as_json()
         if record.exc_info:
             fields["exception"] = scrub_text(self.formatException(record.exc_info)[-MAX_RECORD_CHARS:])
         return json.dumps(fields, ensure_ascii=False)
@@ -60,6 +64,26 @@ class ScreenHandler(logging.Handler):
                 os.write(self._descriptor, line[: PIPE_WRITE_BYTES - 1] + b"\n")
 
 
+class ShortFileHandler(logging.FileHandler):
+    """Appends to the log file, which several brokers share, and begins a new one when it has grown too long."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises: OSError, the file cannot be made or written."""
+        super().__init__(_fresh_log(folder), encoding="utf-8", errors="backslashreplace")
+        self._folder = folder
+        self._records = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._records += 1
+        if self._records % RECORDS_BETWEEN_LOOKS == 0:
+            with suppress(OSError):  # what cannot be renewed is written on
+                fresh = _fresh_log(self._folder)
+                if self.stream is not None and not os.path.samestat(os.fstat(self.stream.fileno()), fresh.stat()):
+                    self.stream.close()
+                    self.stream = self._open()
+        super().emit(record)
+
+
 def set_up_logging(folder: Path) -> None:
     """Send records to `folder`, warnings also to standard error. A folder that cannot be written is no obstacle."""
     root = logging.getLogger()
@@ -67,7 +91,7 @@ def set_up_logging(folder: Path) -> None:
     root.addHandler(ScreenHandler(2))
     logging.raiseExceptions = False  # a full disk must not become our fault
     try:
-        file = logging.FileHandler(_fresh_log(folder), encoding="utf-8", errors="backslashreplace")
+        file = ShortFileHandler(folder)
     except OSError as error:
         root.warning("no log file: %s", error.strerror or error)
         return

@@ -19,6 +19,8 @@ from native_host.protocol import MAX_OPEN_CALLS_PER_CONNECTION
 if TYPE_CHECKING:
     import trio
 
+    from broker.spans import OpenSpan
+
 MAX_STREAM_QUEUE_CHARS = 8 * 1024 * 1024
 """What one stream may hold unread here. The longest recorded answer stream is far below 1 MiB; the host severs a broker
 that leaves 16 MiB unread, so ours must be the smaller number: it costs one stream and not all of them."""
@@ -28,13 +30,13 @@ class OpenCall:
     """One call between its frame and its end. Only `PendingCalls` changes it; `task` is its owner's."""
 
     # Invariant: `outcome` is set once. Invariant: chunks come only while `outcome` is None, so all of them precede it.
-    __slots__ = ("chunks", "deadline", "id", "next_seq", "op", "opened_at_s", "outcome", "queued_chars", "task")
+    __slots__ = ("chunks", "deadline", "id", "next_seq", "op", "outcome", "queued_chars", "span", "task")
 
-    def __init__(self, call_id: int, op: str, deadline: float, opened_at_s: float, *, is_stream: bool) -> None:
+    def __init__(self, call_id: int, op: str, deadline: float, span: OpenSpan, *, is_stream: bool) -> None:
         self.id = call_id
         self.op = op
         self.deadline = deadline
-        self.opened_at_s = opened_at_s
+        self.span = span
         self.outcome: Result | GatewayError | None = None
         self.chunks: deque[str] | None = deque() if is_stream else None
         self.next_seq = 0
@@ -83,8 +85,8 @@ class PendingCalls:
     def __iter__(self) -> Iterator[OpenCall]:
         return iter(self._open.values())
 
-    def open(self, op: str, deadline: float, opened_at_s: float, *, is_stream: bool = False) -> OpenCall:
-        """Start a call under a new id. `opened_at_s` is kept for measuring only, on whatever clock the owner likes.
+    def open(self, op: str, deadline: float, span: OpenSpan, *, is_stream: bool = False) -> OpenCall:
+        """Start a call under a new id. `span` is the owner's measure of it, kept and never looked at.
 
         Raises: RateLimited when the connection has its limit of open calls; the host would answer the same.
         """
@@ -96,7 +98,7 @@ class PendingCalls:
                 started=False,
             )
         self._last_id += 1
-        call = self._open[self._last_id] = OpenCall(self._last_id, op, deadline, opened_at_s, is_stream=is_stream)
+        call = self._open[self._last_id] = OpenCall(self._last_id, op, deadline, span, is_stream=is_stream)
         return call
 
     def settle(self, call: OpenCall, outcome: Result | GatewayError) -> bool:

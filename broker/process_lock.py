@@ -59,5 +59,11 @@ def is_alive(folder: Path, owner: str) -> bool:
         os.close(descriptor)
 
 
+def broker_pids(folder: Path) -> list[int]:
+    """Return the processes that hold a lock: the brokers that have opened the journal."""
+    owners = [path.name.removeprefix("broker-").removesuffix(".lock") for path in folder.glob("broker-*.lock")]
+    return sorted({int(owner.partition("-")[0]) for owner in owners if is_alive(folder, owner)})
+
+
 def _lock_path(folder: Path, owner: str) -> Path:
     return folder / f"broker-{owner}.lock"

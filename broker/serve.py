@@ -13,11 +13,13 @@ import os
 import signal
 import sys
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from broker.stdio_wire import StdioWire, claim_stdio
 from native_host.paths import allowlist_file, config_file, home_folder, logs_folder
+from native_host.resource_profile import apply_profile, read_profile
 
 if TYPE_CHECKING:
     import trio
@@ -43,8 +45,9 @@ def run() -> int:
         return 2
     status = 0
     try:
+        problems = apply_profile(read_profile(home))  # before there are threads, which would keep their own mask
         _import_quickly()
-        _run_trio(home, read_fd, write_fd)
+        _run_trio(home, read_fd, write_fd, problems)
     except KeyboardInterrupt:  # before Trio listens to signals
         status = 130
     except SystemExit as error:
@@ -84,12 +87,16 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def _run_trio(home: Path, read_fd: int, write_fd: int) -> None:
+def _run_trio(home: Path, read_fd: int, write_fd: int, problems: list[str]) -> None:
+    import logging
+
     import trio
 
     from broker.log_file import set_up_logging
 
     set_up_logging(logs_folder(home))
+    for problem in problems:
+        logging.getLogger(__name__).warning("%s", problem)
     trio.run(_serve, home, StdioWire(read_fd, write_fd), restrict_keyboard_interrupt_to_checkpoints=True)
 
 
@@ -105,6 +112,12 @@ async def _serve(home: Path, wire: StdioWire) -> None:
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(_stop_on_signals, stop)
+        if any(name.startswith("OTEL_") for name in os.environ):
+            from broker import otel_export
+
+            exporter = otel_export.wanted_exporter()
+            if exporter is not None:
+                nursery.start_soon(otel_export.export_spans, partial(otel_export.load_exporter, exporter))
         sessions: list[Session] = []
 
         def open_session() -> Session:
@@ -130,6 +143,7 @@ def make_session(home: Path, nursery: trio.Nursery) -> Session:
     from broker.mutations import Mutations
     from broker.project_file import ProjectFolder
     from broker.query_runs import QueryRuns
+    from broker.request_budget import Limits, RequestBudget
     from broker.session import Session
     from broker.upstream import Upstream
 
@@ -168,7 +182,13 @@ def make_session(home: Path, nursery: trio.Nursery) -> Session:
     companion = LateCompanion(nursery, open_companion)
     access = Access(config, AllowlistFile(allowlist_file(home)), companion)
     mutations = Mutations(nursery, open_journal)
-    return Session(access, Upstream(companion), QueryRuns(nursery), project, config, companion, mutations)
+
+    async def limits() -> Limits:
+        settings = await config.get()
+        return Limits(settings.account, settings.requests_per_minute)
+
+    upstream = Upstream(companion, RequestBudget(home, limits))
+    return Session(access, upstream, QueryRuns(nursery), project, config, companion, mutations)
 
 
 async def _stop_on_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> None:

@@ -33,6 +33,26 @@ def continue_or_begin_trace(incoming: object) -> str:
     return _format(found["trace_id"], found["flags"])
 
 
+def child_of(traceparent: str) -> str:
+    """Return the header of a new span inside the one that `traceparent` names; one of no meaning stays as it is."""
+    found = _TRACEPARENT.fullmatch(traceparent)
+    return traceparent if found is None else _format(found["trace_id"], found["flags"])
+
+
+def span_id_of(traceparent: object) -> str | None:
+    """Return the id of the span that the header names, or None when it is not valid."""
+    found = _TRACEPARENT.fullmatch(traceparent) if isinstance(traceparent, str) else None
+    return found["parent_id"] if found is not None and _is_valid(found) else None
+
+
+def parts_of(traceparent: str) -> tuple[int, int, int] | None:
+    """Return trace id, span id and flags as numbers, or None when the header is not valid."""
+    found = _TRACEPARENT.fullmatch(traceparent)
+    if found is None or not _is_valid(found):
+        return None
+    return int(found["trace_id"], 16), int(found["parent_id"], 16), int(found["flags"], 16)
+
+
 def _is_valid(found: re.Match[str]) -> bool:
     """Apply the rules of the recommendation: version ff is forbidden, 00 has no fifth part, zero ids mean nothing."""
     if found["version"] == "ff" or (found["version"] == "00" and found["more"] is not None):

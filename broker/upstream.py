@@ -20,10 +20,11 @@ from broker.calls import CallContext
 from broker.citations import CitedAnswer, require_grounded
 from broker.companion import Companion, RpcReply
 from broker.conversations import Conversation, TurnPage, decode_conversations, decode_turns
-from broker.errors import AuthRequired, GatewayError, UpstreamSchemaDrift
+from broker.errors import AuthRequired, GatewayError, RateLimited, UpstreamSchemaDrift
 from broker.limits import GROUNDING_S, SOURCE_TEXT_CACHE_BYTES, SOURCE_TEXTS_AT_ONCE
 from broker.notebooks import GET_RPC, Notebook, Source, decode_notebook, decode_notebook_list
 from broker.notes import Note, Notes, decode_created_note, decode_filled_note, decode_notes
+from broker.request_budget import RequestBudget
 from broker.requests import RpcRequest, SourceSpec
 from broker.rpc_status import StaleToken, http_error
 from broker.source_guide import SourceGuide, decode_source_guide
@@ -41,8 +42,10 @@ class Upstream:
         UpstreamRejected for the service's refusals; UpstreamSchemaDrift for answers of another shape.
     """
 
-    def __init__(self, companion: Companion) -> None:
+    def __init__(self, companion: Companion, budget: RequestBudget | None = None) -> None:
+        """Without a `budget` nothing is counted; `doctor` and tests use that."""
         self._companion = companion
+        self._budget = budget
         self._texts = SourceTextCache(SOURCE_TEXT_CACHE_BYTES)
 
     def __repr__(self) -> str:
@@ -136,6 +139,7 @@ class Upstream:
         for _ in range(2):
             if refused is not None:
                 await self._refresh_page(ctx)
+            await self._spend(ctx, is_write=False)
             async with self._companion.stream(
                 params, notebook=notebook_id, deadline_s=ctx.deadline, traceparent=ctx.traceparent
             ) as chunks:
@@ -144,6 +148,9 @@ class Upstream:
                     await updates.start()
                 except StaleToken as error:
                     refused = error
+                except RateLimited as error:
+                    await self._note(error)
+                    raise
                 else:
                     yield updates
                     return
@@ -200,13 +207,20 @@ class Upstream:
             raise _still_refused(request.rpc_id, error) from error
 
     async def _read_once(self, request: RpcRequest, ctx: CallContext) -> object:
-        return _result_of(request, await self._send(request, ctx))
+        await self._spend(ctx, is_write=False)
+        reply = await self._send(request, ctx)
+        try:
+            return _result_of(request, reply)
+        except RateLimited as error:
+            await self._note(error)
+            raise
 
     async def _write(self, request: RpcRequest, ctx: CallContext) -> object:
         """Send a write once and return its decoded result.
 
         Raises: as all methods; the error's `definite` is True when the service refused this very request.
         """
+        await self._spend(ctx, is_write=True)
         try:
             reply = await self._send(request, ctx)
         except GatewayError as error:
@@ -216,7 +230,16 @@ class Upstream:
             return _result_of(request, reply)
         except GatewayError as error:
             pass_verdict(request.rpc_id, reply.status, error)
+            await self._note(error)
             raise
+
+    async def _spend(self, ctx: CallContext, *, is_write: bool) -> None:
+        if self._budget is not None:
+            await self._budget.spend(ctx, is_write=is_write)
+
+    async def _note(self, error: GatewayError) -> None:
+        if self._budget is not None:
+            await self._budget.note(error)
 
     async def _send(self, request: RpcRequest, ctx: CallContext) -> RpcReply:
         reply = await self._companion.rpc(

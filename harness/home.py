@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -29,8 +29,12 @@ def temporary_home() -> Generator[Path]:
 
 
 def write_configuration(home: Path, account: str, notebooks: Sequence[str] | str) -> None:
-    """Write config.toml and allowlist.json. `notebooks` is a list of ids, or "*" for all."""
-    paths.config_file(home).write_text(f"account = {json.dumps(account)}\n", encoding="utf-8")
+    """Write config.toml and allowlist.json. `notebooks` is a list of ids, or "*" for all.
+
+    The emulated account needs no protection from many requests, and tests and benchmarks make them.
+    """
+    settings = f"account = {json.dumps(account)}\nrequests_per_minute = 0\n"
+    paths.config_file(home).write_text(settings, encoding="utf-8")
     allowed = notebooks if isinstance(notebooks, str) else list(notebooks)
     allowlist = {"version": 1, "accounts": {account: {"notebooks": allowed}}}
     paths.allowlist_file(home).write_text(json.dumps(allowlist, indent=2) + "\n", encoding="utf-8")
@@ -41,3 +45,9 @@ def write_browser_file(home: Path, pid: int, cdp_url: str) -> None:
     path = paths.browser_file(home)
     path.touch(mode=0o600)
     path.write_text(json.dumps({"pid": pid, "cdp_url": cdp_url}) + "\n", encoding="utf-8")
+
+
+def forget_back_offs(env: Mapping[str, str]) -> None:
+    """Let brokers of the chain whose `env` this is ask the service again at once, whatever it answered before."""
+    for path in paths.requests_files(paths.home_folder(env)):
+        path.unlink(missing_ok=True)

@@ -34,11 +34,13 @@ def gateway_chain() -> Generator[dict[str, Any]]:
 
 @pytest.fixture
 def gateway_control(gateway_chain: dict[str, Any]) -> Control:
-    """The emulator's control endpoint, after a reset."""
+    """The emulator's control endpoint, after a reset; a back-off that an earlier test brought about is over too."""
     from harness.control import Control
+    from harness.home import forget_back_offs
 
     control = Control(gateway_chain["upstream"]["control_url"], gateway_chain["upstream"]["control_token"])
     control.reset()
+    forget_back_offs(gateway_chain["env"])
     return control
 
 

@@ -47,4 +47,12 @@ class Note(NamedTuple):
     text: str
 
 
-Command = ToBroker | ToWorker | ForgetUnsent | CloseBroker | EndHost | Note
+class CallEnded(NamedTuple):
+    """Write to the log how long the worker had a call, by the trace it belongs to."""
+
+    op: str
+    traceparent: str
+    took_ms: float
+
+
+Command = ToBroker | ToWorker | ForgetUnsent | CloseBroker | EndHost | Note | CallEnded

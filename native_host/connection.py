@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, NamedTuple, cast
 
 from native_host import answers
-from native_host.commands import CloseBroker, Command, ForgetUnsent, Note, Payload, ToBroker, ToWorker
+from native_host.commands import CallEnded, CloseBroker, Command, ForgetUnsent, Note, Payload, ToBroker, ToWorker
 from native_host.messages import BadMessage, Message, checked_fields, encode, message_type, parse_untrusted
 from native_host.protocol import (
     BROKER_TO_HOST,
@@ -24,6 +24,9 @@ from native_host.worker_state import WorkerState
 
 RETRY_AFTER_MS: Final = 500
 """What a refused call is told to wait: about the length of one read through the page."""
+
+MAX_TRACEPARENT_CHARS: Final = 100
+"""The header has 55; a later version may add a part."""
 
 SMALL_BYTES: Final = 64 * 1024
 """A queue up to this length counts as idle, and a result up to this size always reaches its broker: 32 of them are
@@ -38,6 +41,14 @@ class State(Enum):
     CLOSING = auto()  # an `error` is on its way out; nothing more is read or sent
 
 
+class OpenCall(NamedTuple):
+    """A call that the worker has: its op, when it came, and the trace that it belongs to."""
+
+    op: str
+    since_s: float
+    traceparent: str
+
+
 class Connection:
     """One broker, as long as its socket lives. `number` is its address on the Chrome leg."""
 
@@ -49,8 +60,8 @@ class Connection:
         self.queued_bytes = 0
         self._host_pid = host_pid
         self._worker = worker
-        # Invariant: `_open_calls` (id -> op) and `_draining` share no id. Open means: from its `call` to its `result`.
-        self._open_calls: dict[int, str] = {}
+        # Invariant: `_open_calls` (by id) and `_draining` share no id. Open means: from its `call` to its `result`.
+        self._open_calls: dict[int, OpenCall] = {}
         # Calls that the host has answered itself while the worker still works on them; its late words are dropped.
         self._draining: set[int] = set()
 
@@ -109,7 +120,8 @@ class Connection:
         if refusal is not None:
             return [self._queue(refusal)]
         payload = encode({"conn": self.number, "type": "call", **call})
-        self._open_calls[call_id] = cast(str, call["op"])
+        traceparent = cast("dict[str, object]", call["trace"]).get("traceparent")
+        self._open_calls[call_id] = OpenCall(cast(str, call["op"]), now_s, str(traceparent)[:MAX_TRACEPARENT_CHARS])
         self._worker.calls += 1
         return [ToWorker(self.number, payload, call_id)]
 
@@ -143,18 +155,19 @@ class Connection:
 
     # -- What the worker sends -------------------------------------------------------------------------------------
 
-    def result(self, call_id: int, payload: Payload) -> list[Command]:
+    def result(self, call_id: int, payload: Payload, now_s: float) -> list[Command]:
         """Pass on the end of a call; one that the host ended itself, or never saw, is dropped."""
-        op = self._open_calls.pop(call_id, None)
-        if op is None and call_id not in self._draining:
+        call = self._open_calls.pop(call_id, None)
+        if call is None and call_id not in self._draining:
             return []
         self._worker.calls -= 1
-        if op is None:
+        if call is None:
             self._draining.discard(call_id)
             return []
+        ended = CallEnded(call.op, call.traceparent, (now_s - call.since_s) * 1000)
         if len(payload) > SMALL_BYTES and self._is_full(payload):
-            return [self._queue(answers.failed_result(call_id, "STREAM_SEVERED", self._slow(payload), started=True))]
-        return [self._queue(payload)]
+            payload = answers.failed_result(call_id, "STREAM_SEVERED", self._slow(payload), started=True)
+        return [self._queue(payload), ended]
 
     def chunk(self, call_id: int, payload: Payload) -> list[Command]:
         """Pass on a piece of a stream, or give up the streams of a broker that does not read them."""
@@ -178,7 +191,7 @@ class Connection:
 
     def _sever_streams(self, why: str) -> list[Command]:
         commands: list[Command] = []
-        for call_id in [call_id for call_id, op in self._open_calls.items() if op == "stream"]:
+        for call_id in [call_id for call_id, call in self._open_calls.items() if call.op == "stream"]:
             del self._open_calls[call_id]
             self._draining.add(call_id)
             cancel = {"conn": self.number, "type": "cancel", "id": call_id, "reason": "the broker does not read"}

@@ -84,7 +84,7 @@ def _relay(home: Path, chrome: stdio.ChromeDescriptors) -> int:
         return 1
     with listener:
         log(f"started: build {BUILD}, Python {sys.version.split()[0]}, listening on {listener.path}")
-        reason = Loop(chrome, listener, wakeup.fileno()).run()
+        reason = Loop(chrome, listener, wakeup.fileno(), host_log_file(home)).run()
     log(f"ended: {reason}")
     return 0
 

@@ -1,4 +1,4 @@
-"""The host's log: one line per event, into the file that standard error points to.
+"""The host's log: one JSON object per line, into the file that standard error points to.
 
 Standard output is Chrome's, and nobody sees the standard error of a program that a browser starts, so the file
 descriptor 2 itself is pointed at the log (`stdio`). Tracebacks and lines written by C code land there too.
@@ -6,6 +6,7 @@ descriptor 2 itself is pointed at the log (`stdio`). Tracebacks and lines writte
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Final
 from native_host.paths import ensure_private_folder
 
 MAX_LOG_BYTES: Final = 1024 * 1024
-"""A longer file is set aside at the next start, under the name `….1`; so at most two such files exist."""
+"""A longer file is set aside under the name `….1`; so at most two such files exist."""
+MAX_TEXT_CHARS: Final = 2000
 
 STANDARD_ERROR: Final = 2
 
@@ -34,16 +36,28 @@ def open_log(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
-def log(text: str) -> None:
-    """Write one line. A log that cannot be written (a full disk) must not take the relay down."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{stamp} [{os.getpid()}] {_printable(text)}\n"
+def log(text: str, **fields: object) -> None:
+    """Write one line. `fields` are small JSON values; `traceparent` joins the line with those of other programs.
+
+    A log that cannot be written (a full disk) must not take the relay down.
+    """
+    now_s = time.time()
+    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now_s))}.{int(now_s % 1 * 1000):03d}Z"
+    record = {"at": stamp, "pid": os.getpid(), "logger": "native_host", "message": text[:MAX_TEXT_CHARS], **fields}
     try:
-        os.write(STANDARD_ERROR, line.encode("utf-8", "backslashreplace"))
+        os.write(STANDARD_ERROR, json.dumps(record).encode("ascii") + b"\n")
     except OSError:
         return
 
 
-def _printable(text: str) -> str:
-    """Return `text` without anything that could start a new line or steer a terminal."""
-    return "".join(character if character.isprintable() else " " for character in text[:2000])
+def keep_short(path: Path) -> None:
+    """Set the log aside once it has grown too long, and write on into a new one, under 1 and 2 alike."""
+    try:
+        if os.fstat(STANDARD_ERROR).st_size <= MAX_LOG_BYTES:
+            return
+        descriptor = open_log(path)
+        for standard in (1, STANDARD_ERROR):
+            os.dup2(descriptor, standard)
+        os.close(descriptor)
+    except OSError:
+        return  # a disk that is full; the next look tries again

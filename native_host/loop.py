@@ -11,13 +11,14 @@ import os
 import select
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from native_host.broker_socket import BrokerGone, BrokerSocket
 from native_host.chrome_port import ChromePort, PortClosed
-from native_host.commands import CloseBroker, Command, EndHost, ForgetUnsent, Note, ToBroker
+from native_host.commands import CallEnded, CloseBroker, Command, EndHost, ForgetUnsent, Note, ToBroker
 from native_host.framing import BadFrame
-from native_host.host_log import log
+from native_host.host_log import keep_short, log
 from native_host.listener import Listener
 from native_host.outbox import ChromeOutbox
 from native_host.protocol import MAX_BROKER_QUEUE_BYTES
@@ -38,11 +39,12 @@ POLL_GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 class Loop:
     """One run of the host, from the first frame to the end of Chrome's port."""
 
-    def __init__(self, chrome: ChromeDescriptors, listener: Listener, wakeup: int) -> None:
+    def __init__(self, chrome: ChromeDescriptors, listener: Listener, wakeup: int, log_file: Path) -> None:
         self._outbox = ChromeOutbox()
         self._chrome = ChromePort(chrome, self._outbox)
         self._listener = listener
         self._wakeup = wakeup
+        self._log_file = log_file
         self._relay = Relay(os.getpid(), time.monotonic())
         self._brokers: dict[int, BrokerSocket] = {}
         self._end: str | None = None
@@ -76,6 +78,7 @@ class Loop:
                 if self._outbox.queued_bytes(broker.conn) > MAX_UNSENT_BYTES:
                     self._relay.broker_is_held_back(broker.conn)
             self._carry_out(self._relay.tick(now_s))
+            keep_short(self._log_file)
         for broker in list(self._brokers.values()):
             self._flush_broker(broker, now_s)
         self._flush_chrome()
@@ -153,6 +156,8 @@ class Loop:
                 self._end = command.reason
             elif isinstance(command, Note):
                 log(command.text)
+            elif isinstance(command, CallEnded):
+                log(f"{command.op} ended", traceparent=command.traceparent, took_ms=round(command.took_ms, 3))
             else:
                 self._outbox.put(command.conn, command.payload, command.message_id)
 

@@ -84,6 +84,16 @@ def run_folder(home: Path) -> Path:
     return home / "run"
 
 
+def requests_file(home: Path, account_digest: str) -> Path:
+    """How many requests all brokers sent for one account; see `broker.request_budget`."""
+    return run_folder(home) / f"requests-{account_digest}.json"
+
+
+def requests_files(home: Path) -> list[Path]:
+    """Return the files of all accounts."""
+    return sorted(run_folder(home).glob("requests-*.json"))
+
+
 def browser_file(home: Path) -> Path:
     """Return the file ``{"pid", "cdp_url"}`` that whoever owns a browser writes."""
     return run_folder(home) / "browser.json"

@@ -91,23 +91,23 @@ class Relay:
             frame = read_worker_frame_untrusted(payload)
         except BadMessage as error:  # a newer extension may know more types than we do: no reason to drop every broker
             return [Note(f"frame of the worker ignored: {error}")]
-        return self._FROM_WORKER[frame.kind](self, frame)
+        return self._FROM_WORKER[frame.kind](self, frame, now_s)
 
-    def _result(self, frame: WorkerFrame) -> list[Command]:
+    def _result(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         connection = self._connections.get(frame.conn)
-        return connection.result(frame.call_id, frame.payload) if connection else []
+        return connection.result(frame.call_id, frame.payload, now_s) if connection else []
 
-    def _chunk(self, frame: WorkerFrame) -> list[Command]:
+    def _chunk(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         connection = self._connections.get(frame.conn)
         return connection.chunk(frame.call_id, frame.payload) if connection else []
 
-    def _event(self, frame: WorkerFrame) -> list[Command]:
+    def _event(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         if frame.conn != WORKER:
             connection = self._connections.get(frame.conn)
             return connection.event(frame.payload) if connection else []
         return [command for connection in self._connections.values() for command in connection.event(frame.payload)]
 
-    def _ready(self, frame: WorkerFrame) -> list[Command]:
+    def _ready(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         said = frame.fields
         extension = Extension(
             v_min=cast(int, said["v_min"]),
@@ -127,14 +127,14 @@ class Relay:
         ended = [command for broker in brokers for command in broker.refuse("VERSION_SKEW", skew)]
         return [Note(f"VERSION_SKEW: {skew}"), to_worker, *ended]
 
-    def _ping(self, frame: WorkerFrame) -> list[Command]:
+    def _ping(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         seen: dict[str, object] = {"conn": WORKER, "type": "pong", "t": frame.fields["t"]}
         return [ToWorker(WORKER, encode(seen))]
 
-    def _pong(self, frame: WorkerFrame) -> list[Command]:
+    def _pong(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         return []
 
-    def _error(self, frame: WorkerFrame) -> list[Command]:
+    def _error(self, frame: WorkerFrame, now_s: float) -> list[Command]:
         code, message = cast(str, frame.fields["code"]), cast(str, frame.fields["message"])
         if frame.conn == WORKER:
             return [EndHost(f"the worker reports {code:.40}: {message:.200}")]
@@ -166,7 +166,7 @@ class Relay:
         return commands
 
     # Invariant: the keys are `protocol.WORKER_TO_HOST` (a test compares them).
-    _FROM_WORKER: ClassVar[dict[str, Callable[[Relay, WorkerFrame], list[Command]]]] = {
+    _FROM_WORKER: ClassVar[dict[str, Callable[[Relay, WorkerFrame, float], list[Command]]]] = {
         "ready": _ready,
         "result": _result,
         "chunk": _chunk,

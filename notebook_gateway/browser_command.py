@@ -100,12 +100,15 @@ def keep(headless: bool) -> None:
     import trio
 
     from cdp.errors import CdpError
+    from native_host.resource_profile import apply_profile, read_profile
     from onboarding.configuration import UnreadableConfig, read_browser_config
     from onboarding.display import NoDisplay
     from onboarding.keeper import AlreadyKept, Keeper
     from onboarding.keeper import keep as keep_browser
 
     home = home_folder()
+    for problem in apply_profile(read_profile(home)):  # before there are threads; the browser inherits it
+        print(problem, flush=True)
     try:
         config = read_browser_config(home)
         keeper = Keeper(

@@ -13,6 +13,7 @@ from notebook_gateway.doctor_command import doctor
 from notebook_gateway.harness_command import harness
 from notebook_gateway.install_command import install
 from notebook_gateway.journal_command import journal
+from notebook_gateway.logs_command import logs
 from notebook_gateway.onboard_command import onboard
 from notebook_gateway.status_command import status
 from notebook_gateway.uninstall_command import uninstall
@@ -41,6 +42,7 @@ cli.add_command(doctor)
 cli.add_command(harness)
 cli.add_command(install)
 cli.add_command(journal)
+cli.add_command(logs)
 cli.add_command(onboard)
 cli.add_command(status)
 cli.add_command(uninstall)

@@ -6,6 +6,7 @@ Looks at each hop the way a broker would, and opens nothing in the browser: the 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -22,11 +23,15 @@ from broker.journal import open_store
 from broker.journal_faults import JournalBusy
 from broker.journal_states import State
 from broker.link import ClientName, Link, open_link
+from broker.process_lock import broker_pids
+from broker.request_budget import read_spending
 from broker.trace import continue_or_begin_trace
 from cdp.finder import BROWSER_VARIABLE
 from cdp.launcher import BROWSER_ARGS_VARIABLE
 from native_host import paths
 from native_host.build import BUILD
+from native_host.resource_profile import as_ranges, limits_of, read_profile
+from onboarding.keeper_client import maybe_keeper_status
 
 ASK_TIMEOUT_S: Final = 5.0
 LOUD_VARIABLES: Final = (BROWSER_VARIABLE, BROWSER_ARGS_VARIABLE)
@@ -52,6 +57,16 @@ class CompanionReport:
 
 
 @define
+class RequestsReport:
+    """What all brokers together sent for the account. `per_minute` of 0 is without a limit."""
+
+    last_minute: int
+    per_minute: int
+    blocked_s: float
+    """How long the service wants to be left alone yet."""
+
+
+@define
 class StatusReport:
     """The JSON document of `status --json`."""
 
@@ -62,6 +77,9 @@ class StatusReport:
     allowlist: object
     unknown_writes: int = 0
     """Writes of which nobody knows whether they took effect; they wait for a repeat or for the person."""
+    requests: RequestsReport | None = None
+    resources: dict[str, object] = field(factory=dict[str, object])
+    """``profile``, as the configuration has it, and ``processes``: what each of ours really runs under."""
     problems: list[str] = field(factory=list[str])
     next_steps: list[str] = field(factory=list[str])
     environment: dict[str, str] = field(factory=dict[str, str])
@@ -78,7 +96,11 @@ async def gather_status(environ: Mapping[str, str] = os.environ) -> StatusReport
     report = StatusReport(ok=False, build=BUILD, home=str(home), account=None, allowlist=None)
     report.environment = {name: environ[name] for name in LOUD_VARIABLES if environ.get(name)}
     try:
-        report.account = load_config(home).account
+        config = load_config(home)
+        report.account = config.account
+        spending = read_spending(home, config.account)
+        blocked_s = round(spending.blocked_s(time.monotonic()), 1)
+        report.requests = RequestsReport(len(spending.sent_s), config.requests_per_minute, blocked_s)
         report.allowlist = load_allowlist(home).for_account(report.account).as_json()
     except GatewayError as error:
         _add_problem(report, error)
@@ -90,6 +112,7 @@ async def gather_status(environ: Mapping[str, str] = os.environ) -> StatusReport
         pass  # a session is writing just now; the number is for people, and the next look has it
     if report.unknown_writes:
         report.next_steps.append("See what stayed unknown: `notebook-gateway journal list --state unknown`.")
+    report.resources = await _resources(home)
     for socket_path in paths.companion_sockets(home):
         report.companions.append(await _ask_companion(socket_path, report.account))
     if not report.companions:
@@ -105,6 +128,22 @@ async def gather_status(environ: Mapping[str, str] = os.environ) -> StatusReport
     usable = any(companion.problem is None for companion in report.companions)
     report.ok = report.account is not None and usable
     return report
+
+
+async def _resources(home: Path) -> dict[str, object]:
+    profile = read_profile(home)
+    if not profile:
+        return {}
+    pids = {f"broker {pid}": pid for pid in broker_pids(paths.run_folder(home))}
+    keeper = await maybe_keeper_status(home)
+    if keeper is not None:
+        pids |= {"keeper": keeper.pid} | ({"browser": keeper.browser_pid} if keeper.browser_pid else {})
+    cpus = None if profile.cpus is None else as_ranges(profile.cpus)
+    found = {name: limits_of(pid) for name, pid in pids.items()}
+    return {
+        "profile": {"cpus": cpus, "memory_mb": profile.memory_mb, "nice": profile.nice},
+        "processes": {name: limits for name, limits in found.items() if limits is not None},
+    }
 
 
 def _count_unknown_writes(home: Path) -> int:

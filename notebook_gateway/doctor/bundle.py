@@ -77,6 +77,7 @@ def _system(look: Look) -> dict[str, object]:
             "max_file_bytes": config.max_file_bytes,
             "allow_private_urls": config.allow_private_urls,
             "confirm_deletes": config.confirm_deletes,
+            "requests_per_minute": config.requests_per_minute,
         },
     }
 

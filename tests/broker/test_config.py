@@ -18,6 +18,7 @@ def test_what_the_person_may_loosen_or_tighten_is_read():
         max_file_bytes = 1000
         allow_private_urls = true
         confirm_deletes = false
+        requests_per_minute = 30
     """
     assert parse_config(text) == Config(
         "ada@example.com",
@@ -25,6 +26,7 @@ def test_what_the_person_may_loosen_or_tighten_is_read():
         max_file_bytes=1000,
         allow_private_urls=True,
         confirm_deletes=False,
+        requests_per_minute=30,
     )
 
 
@@ -34,6 +36,7 @@ def test_without_these_keys_the_careful_choice_holds():
     assert config.max_file_bytes == 200 * 1024 * 1024
     assert not config.allow_private_urls
     assert config.confirm_deletes
+    assert config.requests_per_minute == 240
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,8 @@ def test_without_these_keys_the_careful_choice_holds():
         ('account = "a@b"\nbrowser_headless = 1', "'browser_headless' must be true or false"),
         ('account = "a@b"\nbrowser_idle_stop_min = -1', "'browser_idle_stop_min' must be minutes"),
         ('account = "a@b"\nallow_private_urls = 1', "'allow_private_urls' must be true or false, not 1"),
+        ('account = "a@b"\nrequests_per_minute = -1', "or 0 for no limit, not -1"),
+        ('account = "a@b"\nrequests_per_minute = true', "or 0 for no limit, not True"),
         ('account = "a@b"\nconfirm_deletes = "no"', "'confirm_deletes' must be true or false"),
     ],
 )

@@ -71,6 +71,9 @@ async def test_a_call_carries_what_the_page_needs_to_judge_it_and_its_answer_com
     assert result.value == {"status": 200, "body": '["n1"]', "retry_after_s": None}
     frame = host.calls[0].frame
     assert frame.pop("not_after_ms") == pytest.approx(before_ms + 20_000, abs=2_000)
+    trace_id, parent_id = frame.pop("trace")["traceparent"].split("-")[1:3]
+    assert trace_id == TRACEPARENT.split("-")[1]
+    assert parent_id != TRACEPARENT.split("-")[2], "each request is a span of its own"
     assert frame == {
         "type": "call",
         "id": 1,
@@ -78,7 +81,6 @@ async def test_a_call_carries_what_the_page_needs_to_judge_it_and_its_answer_com
         "params": {"rpc": "rLM1Ne", "params": ["n1"]},
         "notebook": "n1",
         "account": ACCOUNT,
-        "trace": {"traceparent": TRACEPARENT},
     }
 
 

@@ -133,7 +133,7 @@ async def test_a_call_arrives_with_its_fields_and_its_answer_comes_back(host: Ho
     (call,) = host.calls
     assert (call.op, call.notebook, call.frame["account"]) == ("rpc", "n1", ACCOUNT)
     assert call.params == {"rpc": "rLM1Ne", "params": ["n1", "é𝄞 \u2028", None, 1.5]}
-    assert call.frame["trace"] == {"traceparent": TRACEPARENT}
+    assert call.frame["trace"]["traceparent"].startswith(TRACEPARENT[:35]), "the same trace"
 
 
 @pytest.mark.parametrize("size_chars", [600_000, 3_000_000])

@@ -7,13 +7,16 @@ from broker.link_stream import LinkStream
 from broker.parking import wake
 from broker.pending import OpenCall, PendingCalls
 from broker.relay_frames import Chunk, Result
+from broker.spans import OpenSpan
+
+SPAN = OpenSpan("request", "rpc", "00-x", None)
 
 END: dict[str, object] = {"status": 200, "conversation": "c1", "retry_after_s": None}
 
 
 def open_stream() -> tuple[PendingCalls, OpenCall, LinkStream]:
     pending = PendingCalls()
-    call = pending.open("stream", 9.0, 0.0, is_stream=True)
+    call = pending.open("stream", 9.0, SPAN, is_stream=True)
     return pending, call, LinkStream(call)
 
 

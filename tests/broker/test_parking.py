@@ -3,10 +3,13 @@ from trio.testing import wait_all_tasks_blocked
 
 from broker.parking import park, wake
 from broker.pending import OpenCall
+from broker.spans import OpenSpan
+
+SPAN = OpenSpan("request", "rpc", "00-x", None)
 
 
 def call() -> OpenCall:
-    return OpenCall(1, "rpc", 9.0, 0.0, is_stream=False)
+    return OpenCall(1, "rpc", 9.0, SPAN, is_stream=False)
 
 
 async def test_the_waiting_task_runs_again_when_it_is_woken(nursery: trio.Nursery) -> None:

@@ -7,6 +7,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from broker.errors import CompanionOffline, DeadlineExceeded, GatewayError, NotFound, RateLimited, StreamSevered
 from broker.pending import MAX_STREAM_QUEUE_CHARS, OpenCall, PendingCalls
 from broker.relay_frames import BadHostFrame, Chunk, Result, WireError
+from broker.spans import OpenSpan
+
+SPAN = OpenSpan("request", "rpc", "00-x", None)
 
 
 def result(call_id: int, value: object = None) -> Result:
@@ -17,7 +20,7 @@ def test_ids_count_up_and_are_never_used_twice() -> None:
     pending = PendingCalls(limit=1)
     ids = list[int]()
     for _ in range(3):
-        call = pending.open("rpc", 9.0, 0.0)
+        call = pending.open("rpc", 9.0, SPAN)
         ids.append(call.id)
         pending.maybe_resolve(result(call.id))
     assert ids == [1, 2, 3]
@@ -25,18 +28,18 @@ def test_ids_count_up_and_are_never_used_twice() -> None:
 
 def test_the_33rd_open_call_is_refused_before_anything_is_sent_and_a_free_place_is_used_again() -> None:
     pending = PendingCalls()
-    calls = [pending.open("rpc", 9.0, 0.0) for _ in range(32)]
+    calls = [pending.open("rpc", 9.0, SPAN) for _ in range(32)]
     with pytest.raises(RateLimited, match="32") as caught:
-        pending.open("rpc", 9.0, 0.0)
+        pending.open("rpc", 9.0, SPAN)
     assert not caught.value.started
     assert caught.value.details["retry_after_s"] > 0
     pending.maybe_resolve(result(calls[5].id))
-    assert pending.open("rpc", 9.0, 0.0).id == 33
+    assert pending.open("rpc", 9.0, SPAN).id == 33
 
 
 def test_a_call_has_one_result_and_later_ones_are_dropped() -> None:
     pending = PendingCalls()
-    call = pending.open("rpc", 9.0, 0.0)
+    call = pending.open("rpc", 9.0, SPAN)
     first = result(call.id, "first")
     assert pending.maybe_resolve(first) is call
     assert pending.maybe_resolve(result(call.id, "second")) is None
@@ -46,7 +49,7 @@ def test_a_call_has_one_result_and_later_ones_are_dropped() -> None:
 
 def test_an_answer_after_the_deadline_is_dropped() -> None:
     pending = PendingCalls()
-    call = pending.open("rpc", 9.0, 0.0)
+    call = pending.open("rpc", 9.0, SPAN)
     assert pending.settle(call, DeadlineExceeded("late"))
     assert pending.maybe_resolve(result(call.id)) is None
     assert pending.maybe_add_chunk(Chunk(call.id, 0, "x")) is None
@@ -56,7 +59,7 @@ def test_an_answer_after_the_deadline_is_dropped() -> None:
 
 def test_an_error_on_the_wire_is_raised_as_its_class() -> None:
     pending = PendingCalls()
-    call = pending.open("rpc", 9.0, 0.0)
+    call = pending.open("rpc", 9.0, SPAN)
     pending.maybe_resolve(Result(call.id, None, WireError("NOT_FOUND", "gone", {}, started=True), {}))
     with pytest.raises(NotFound, match="gone"):
         call.result()
@@ -65,7 +68,7 @@ def test_an_error_on_the_wire_is_raised_as_its_class() -> None:
 @pytest.mark.parametrize("call_id", [0, -1, 2])
 def test_an_answer_to_a_call_that_was_never_made_is_a_breach(call_id: int) -> None:
     pending = PendingCalls()
-    pending.open("stream", 9.0, 0.0, is_stream=True)
+    pending.open("stream", 9.0, SPAN, is_stream=True)
     with pytest.raises(BadHostFrame):
         pending.maybe_resolve(result(call_id))
     with pytest.raises(BadHostFrame):
@@ -74,7 +77,7 @@ def test_an_answer_to_a_call_that_was_never_made_is_a_breach(call_id: int) -> No
 
 def test_a_chunk_for_a_call_that_is_no_stream_is_a_breach() -> None:
     pending = PendingCalls()
-    call = pending.open("rpc", 9.0, 0.0)
+    call = pending.open("rpc", 9.0, SPAN)
     with pytest.raises(BadHostFrame, match="rpc"):
         pending.maybe_add_chunk(Chunk(call.id, 0, "x"))
 
@@ -82,7 +85,7 @@ def test_a_chunk_for_a_call_that_is_no_stream_is_a_breach() -> None:
 @pytest.mark.parametrize("seq", [0, 2, -1])
 def test_a_chunk_out_of_order_severs_its_stream_and_keeps_what_had_come(seq: int) -> None:
     pending = PendingCalls()
-    call = pending.open("stream", 9.0, 0.0, is_stream=True)
+    call = pending.open("stream", 9.0, SPAN, is_stream=True)
     pending.maybe_add_chunk(Chunk(call.id, 0, "a"))
     assert pending.maybe_add_chunk(Chunk(call.id, seq, "b")) is call
     assert isinstance(call.outcome, StreamSevered)
@@ -93,8 +96,8 @@ def test_a_chunk_out_of_order_severs_its_stream_and_keeps_what_had_come(seq: int
 
 def test_a_stream_that_nobody_reads_is_severed_and_other_calls_are_not() -> None:
     pending = PendingCalls()
-    idle = pending.open("stream", 9.0, 0.0, is_stream=True)
-    busy = pending.open("stream", 9.0, 0.0, is_stream=True)
+    idle = pending.open("stream", 9.0, SPAN, is_stream=True)
+    busy = pending.open("stream", 9.0, SPAN, is_stream=True)
     piece = "x" * (MAX_STREAM_QUEUE_CHARS // 4)
     for seq in range(5):
         pending.maybe_add_chunk(Chunk(idle.id, seq, piece))
@@ -108,7 +111,7 @@ def test_a_stream_that_nobody_reads_is_severed_and_other_calls_are_not() -> None
 def test_the_next_deadline_is_the_earliest_of_the_open_calls() -> None:
     pending = PendingCalls()
     assert pending.next_deadline() == math.inf
-    late, early = pending.open("rpc", 9.0, 0.0), pending.open("rpc", 4.0, 0.0)
+    late, early = pending.open("rpc", 9.0, SPAN), pending.open("rpc", 4.0, SPAN)
     assert pending.next_deadline() == 4.0
     assert pending.past_deadline(3.9) == []
     assert pending.past_deadline(4.0) == [early]
@@ -118,8 +121,8 @@ def test_the_next_deadline_is_the_earliest_of_the_open_calls() -> None:
 
 def test_the_end_of_the_connection_ends_every_open_call_with_its_own_error() -> None:
     pending = PendingCalls()
-    done, rpc = pending.open("rpc", 9.0, 0.0), pending.open("rpc", 9.0, 0.0)
-    stream = pending.open("stream", 9.0, 0.0, is_stream=True)
+    done, rpc = pending.open("rpc", 9.0, SPAN), pending.open("rpc", 9.0, SPAN)
+    stream = pending.open("stream", 9.0, SPAN, is_stream=True)
     pending.maybe_resolve(result(done.id))
 
     def why(call: OpenCall) -> GatewayError:
@@ -147,7 +150,7 @@ class AgainstANaiveModel(RuleBasedStateMachine):
     @precondition(lambda self: len(self.pending) < 4)
     @rule(target=calls)
     def open_stream(self) -> OpenCall:
-        call = self.pending.open("stream", 1.0, 0.0, is_stream=True)
+        call = self.pending.open("stream", 1.0, SPAN, is_stream=True)
         self.sent[call.id] = self.read[call.id] = ""
         return call
 

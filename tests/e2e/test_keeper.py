@@ -20,6 +20,7 @@ from harness.bare import Bare, open_bare
 from harness.mcp_client import SERVE_COMMAND, open_client
 from harness.person import sign_in_once
 from native_host.paths import HOME_VARIABLE, config_file, keeper_socket
+from native_host.resource_profile import limits_of
 from onboarding.keeper_client import KeeperClient, KeeperStatus, NoKeeper
 from onboarding.keeper_states import KeeperState
 from tests.e2e.tool_calls import call, succeed
@@ -65,14 +66,16 @@ class Kept:
 
 
 @asynccontextmanager
-async def open_kept() -> AsyncGenerator[Kept, None]:
+async def open_kept(within_s: float = WITHIN_S, settings: str = "") -> AsyncGenerator[Kept, None]:
     async with open_bare() as bare:
         bare.home.mkdir(mode=0o700)
         account = bare.emulator.default_account
-        config_file(bare.home).write_text(f'account = "{account}"\nbrowser = "managed"\nbrowser_headless = true\n')
+        config_file(bare.home).write_text(
+            f'account = "{account}"\nbrowser = "managed"\nbrowser_headless = true\n{settings}'
+        )
         kept = Kept(bare, KeeperClient(bare.home))
         try:
-            with trio.fail_after(WITHIN_S):
+            with trio.fail_after(within_s):
                 yield kept
         except BaseException:
             print((bare.home / "logs" / "keeper.log").read_text())  # shown by pytest beside the failure
@@ -93,7 +96,7 @@ async def until_gone(kept: Kept) -> None:
 
 
 async def test_start_and_stop_again_and_again_leave_no_process_and_no_zombie() -> None:
-    async with open_kept() as kept:
+    async with open_kept(within_s=60 * CYCLES) as kept:
         children = _zombies_of_ours()
         for _ in range(CYCLES):
             with trio.fail_after(60):
@@ -144,6 +147,31 @@ async def test_a_keeper_that_was_killed_takes_its_browser_along_and_the_next_one
         await until_gone(kept)
         again = await kept.start()
         assert again.pid != status.pid
+
+
+async def test_the_resource_profile_holds_for_keeper_browser_and_broker() -> None:
+    """ADR-008: what /proc says of each, the extension's renderer included.
+
+    Chromium gives its threads priorities of its own where it may, which only root may, as these tests often are.
+    """
+    cpu = str(min(os.sched_getaffinity(0)))
+    table = f'[resources]\ncpus = "{cpu}"\nmemory_mb = 4096\nnice = 3\n'
+    expected = {"cpus": cpu, "memory_mb": 4096, "nice": 3}
+    async with open_kept(settings=table) as kept:
+        status = await kept.start()
+        assert status.browser_pid is not None
+        async with open_client(SERVE_COMMAND, env={**os.environ, **kept.bare.env}) as client:
+            await client.initialize()
+            assert [limits_of(status.pid), limits_of(client.process.pid)] == [expected, expected]
+        of_chrome = [limits_of(pid) for pid in (status.browser_pid, *_extension_processes(status.browser_pid))]
+        assert len(of_chrome) > 1
+        for limits in of_chrome:
+            assert limits is not None
+            assert (limits["cpus"], limits["memory_mb"]) == (cpu, 4096)
+        shown = json.loads(await kept.command("status", "--json", check=False))["resources"]
+        assert shown["profile"] == expected
+        assert shown["processes"]["keeper"] == expected
+        assert shown["processes"]["browser"]["cpus"] == cpu
 
 
 async def test_a_sigterm_ends_keeper_and_browser() -> None:

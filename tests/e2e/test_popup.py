@@ -39,15 +39,20 @@ async def popup(client: McpClient, browser: Connection) -> AsyncGenerator[Popup,
 
 
 async def restore(popup: Popup, before: Any) -> None:
-    if await popup.text("#pause[aria-checked=true]"):
-        await popup.click("#pause")
+    """Asks the worker itself: what the popup shows may be older than what a test's last click did."""
     notebooks = before["settings"]["notebooks"]
     code = f"""new Promise((resolve) => {{
       const port = chrome.runtime.connect({{ name: "popup" }});
-      port.onMessage.addListener((answer) => resolve(answer.ok));
-      port.postMessage({{ id: 1, ask: "allow", value: {json.dumps(notebooks)} }});
+      const asks = [["pause", false], ["allow", {json.dumps(notebooks)}]];
+      const answers = [];
+      port.onMessage.addListener((answer) => {{
+        if (!("id" in answer)) return;
+        answers.push(answer.ok);
+        if (answers.length === asks.length) resolve(answers);
+      }});
+      asks.forEach(([ask, value], id) => port.postMessage({{ id, ask, value }}));
     }})"""
-    assert await evaluate(popup.session, code) is True
+    assert await evaluate(popup.session, code) == [True, True]
 
 
 async def activity_command(chain: dict[str, Any], *more: str) -> subprocess.CompletedProcess[bytes]:

@@ -12,6 +12,7 @@ from cdp.connection import Connection
 from cdp.polling import until
 from harness import browser as headless
 from harness.emulator.seed import EMPTY_PLAN_ID, TRAMS_ID
+from harness.home import forget_back_offs
 from harness.mcp_client import McpClient
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tabs import reload_tab
@@ -123,7 +124,7 @@ async def test_c076_a_refusal_without_a_source_is_unknown_after_looking_and_name
     ids=["stale token", "http 429", "status 8", "redirect"],
 )
 async def test_a_definite_no_is_the_stored_outcome_and_a_new_key_works(
-    agent: McpClient, service: Service, fault: dict[str, Any], code: str
+    chain: dict[str, Any], agent: McpClient, service: Service, fault: dict[str, Any], code: str
 ) -> None:
     service.control.add_fault({"rpc": "izAoDd", **fault})
     arguments = text_source()
@@ -132,6 +133,7 @@ async def test_a_definite_no_is_the_stored_outcome_and_a_new_key_works(
     again = await refused(agent, "add_source", arguments)
     assert (again["code"], again["message"]) == (error["code"], error["message"])
     assert service.writes() == ["izAoDd"]
+    forget_back_offs(chain["env"])
     await done(agent, "add_source", text_source())
     assert len(service.sources()) == 1
 
