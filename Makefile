@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 SETUP_DEV := $(VENV)/.ready-dev
 
-.PHONY: help demo test lint unit unit-broker unit-rest e2e kill-matrix keeper-cycles bench mcpb docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest guard-check e2e kill-matrix keeper-cycles bench mcpb docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
 	@echo "make test   set up, then run every check and test"
-	@echo "make lint | unit | e2e | kill-matrix | keeper-cycles | bench | mcpb | docs | clean   the parts"
+	@echo "make lint | unit | guard-check | e2e | kill-matrix | keeper-cycles | bench | mcpb | docs | clean   the parts"
 
 # pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
 $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
@@ -35,7 +35,7 @@ $(SETUP_DEV): $(SETUP) package.json package-lock.json scripts/ensure-strace.sh s
 demo: $(SETUP)
 	@"$(BIN)/notebook-gateway" demo
 
-test: lint unit e2e
+test: lint unit guard-check e2e
 
 lint: $(SETUP_DEV)
 	"$(BIN)/ruff" check .
@@ -54,6 +54,10 @@ unit-broker: $(SETUP_DEV)
 unit-rest: $(SETUP_DEV)
 	node --test tests/extension/*.test.js
 	"$(BIN)/python" -m pytest -m "not browser" -p no:cacheprovider --ignore=tests/broker
+
+# Takes each guard of docs/guarantees.md away, in a copy, and sees its test fail.
+guard-check: $(SETUP_DEV)
+	"$(BIN)/python" -P -m tests.guards
 
 e2e: $(SETUP_DEV)
 	"$(BIN)/python" -m pytest -m browser

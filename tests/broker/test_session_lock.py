@@ -78,9 +78,18 @@ async def test_a_failed_resolution_leaves_the_session_as_it_was():
 
 async def test_a_cancelled_resolution_leaves_the_session_as_it_was():
     lock = SessionLock()
-    with trio.move_on_after(0):
-        await lock.select(lambda locked: False, trio.sleep_forever)
+    with trio.CancelScope() as scope:
+
+        async def resolve() -> LockedNotebook:
+            assert lock.state is LockState.SELECTING
+            scope.cancel()
+            await trio.sleep_forever()
+            raise AssertionError("unreachable")
+
+        await lock.select(lambda locked: False, resolve)
+    assert scope.cancelled_caught
     assert lock.state is LockState.DISCOVERY_ONLY
+    assert await select(lock, PLAN) == (PLAN, True)
 
 
 async def test_of_two_agents_that_select_at_once_one_wins_and_the_other_is_told():
