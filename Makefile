@@ -8,13 +8,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 SETUP_DEV := $(VENV)/.ready-dev
+SETUP_FUZZ := $(VENV)/.ready-fuzz
+# How long `make fuzz` runs each target.
+SECONDS ?= 60
 
-.PHONY: help demo test lint unit unit-broker unit-rest guard-check e2e kill-matrix keeper-cycles bench mcpb docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest guard-check fuzz e2e kill-matrix keeper-cycles bench mcpb docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
 	@echo "make test   set up, then run every check and test"
-	@echo "make lint | unit | guard-check | e2e | kill-matrix | keeper-cycles | bench | mcpb | docs | clean   the parts"
+	@echo "make lint | unit | guard-check | fuzz | e2e | kill-matrix | keeper-cycles | bench | mcpb | docs | clean   the parts"
 
 # pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
 $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
@@ -32,10 +35,18 @@ $(SETUP_DEV): $(SETUP) package.json package-lock.json scripts/ensure-strace.sh s
 	@npm ci --silent --no-audit --no-fund
 	@touch $@
 
+# Apart from the rest, since atheris has wheels for Linux only.
+$(SETUP_FUZZ): $(SETUP_DEV) requirements-fuzz.txt
+	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements-fuzz.txt
+	@touch $@
+
 demo: $(SETUP)
 	@"$(BIN)/notebook-gateway" demo
 
-test: lint unit guard-check e2e
+# In it the fuzzer only shows that its targets run; longer runs are `make fuzz SECONDS=600`.
+test: lint unit guard-check
+	$(MAKE) --no-print-directory fuzz SECONDS=3
+	$(MAKE) --no-print-directory e2e
 
 lint: $(SETUP_DEV)
 	"$(BIN)/ruff" check .
@@ -58,6 +69,10 @@ unit-rest: $(SETUP_DEV)
 # Takes each guard of docs/guarantees.md away, in a copy, and sees its test fail.
 guard-check: $(SETUP_DEV)
 	"$(BIN)/python" -P -m tests.guards
+
+# SECONDS for each target of fuzz/, as many at a time as there are processors. Status 1 when an invariant broke.
+fuzz: $(SETUP_FUZZ)
+	"$(BIN)/python" -P -m fuzz --seconds "$(SECONDS)"
 
 e2e: $(SETUP_DEV)
 	"$(BIN)/python" -m pytest -m browser

@@ -73,13 +73,21 @@ def encode_command(
 def maybe_event_name(text: str | bytes) -> str | None:
     """Return the method of an event without reading the rest of it; None for everything that does not begin as one.
 
-    Chrome writes the method first. Another peer may not; then the event is parsed whole, which costs time only.
+    Chrome writes the method first, in plain ASCII. Another peer may not; then the event is parsed whole, which costs
+    time only.
     """
-    if isinstance(text, bytes):
-        if not text.startswith(b'{"method":"'):
-            return None
-        end = text.find(b'"', _NAME_START)
-        return text[_NAME_START:end].decode("ascii", "replace") if end > 0 else None
+    name = _event_name_of_bytes(text) if isinstance(text, bytes) else _event_name_of_text(text)
+    return name if name is not None and name.isascii() and "\\" not in name else None
+
+
+def _event_name_of_bytes(text: bytes) -> str | None:
+    if not text.startswith(b'{"method":"'):
+        return None
+    end = text.find(b'"', _NAME_START)
+    return text[_NAME_START:end].decode("ascii", "replace") if end > 0 else None
+
+
+def _event_name_of_text(text: str) -> str | None:
     if not text.startswith('{"method":"'):
         return None
     end = text.find('"', _NAME_START)

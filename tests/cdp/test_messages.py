@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.errors import BadMessage
-from cdp.messages import ErrorResponse, Event, Response, encode_command, parse_cdp_message_untrusted
+from cdp.messages import (
+    ErrorResponse,
+    Event,
+    Response,
+    encode_command,
+    maybe_event_name,
+    parse_cdp_message_untrusted,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -88,3 +95,14 @@ def test_anything_else_is_a_bad_message(text):
 def test_whatever_arrives_only_bad_message_leaves_the_parser(data):
     with suppress(BadMessage):
         parse_cdp_message_untrusted(data)
+
+
+@pytest.mark.parametrize("name", ["Target\\u002ecrashed", "Target\u0486arge"])
+def test_an_event_whose_name_is_not_written_plainly_is_read_whole(name: str) -> None:
+    """Found by the fuzzer: the quick look saw another name than the whole reading, and the event was lost."""
+    text = f'{{"method":"{name}","params":{{}}}}'
+    assert maybe_event_name(text) is None
+    assert maybe_event_name(text.encode()) is None
+    message = parse_cdp_message_untrusted(text.encode())
+    assert isinstance(message, Event)
+    assert message.method == json.loads(f'"{name}"')

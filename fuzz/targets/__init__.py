@@ -1,0 +1,1 @@
+"""One module per reader of untrusted bytes. `fuzz.target.NAMES` lists them."""
