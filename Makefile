@@ -11,13 +11,15 @@ SETUP_DEV := $(VENV)/.ready-dev
 SETUP_FUZZ := $(VENV)/.ready-fuzz
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
+# How long `make soak` runs.
+MINUTES ?= 30
 
-.PHONY: help demo test lint unit unit-broker unit-rest guard-check fuzz e2e kill-matrix keeper-cycles bench mcpb docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest guard-check fuzz e2e kill-matrix soak keeper-cycles bench mcpb docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
 	@echo "make test   set up, then run every check and test"
-	@echo "make lint | unit | guard-check | fuzz | e2e | kill-matrix | keeper-cycles | bench | mcpb | docs | clean   the parts"
+	@echo "make lint | unit | guard-check | fuzz | e2e | kill-matrix | soak | keeper-cycles | bench | mcpb | docs | clean   the parts"
 
 # pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
 $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
@@ -47,6 +49,7 @@ demo: $(SETUP)
 test: lint unit guard-check
 	$(MAKE) --no-print-directory fuzz SECONDS=3
 	$(MAKE) --no-print-directory e2e
+	$(MAKE) --no-print-directory soak MINUTES=2
 
 lint: $(SETUP_DEV)
 	"$(BIN)/ruff" check .
@@ -80,6 +83,10 @@ e2e: $(SETUP_DEV)
 # The whole of it; goes on where it was interrupted, and writes the table of docs/reliability.md at its end.
 kill-matrix: $(SETUP_DEV)
 	"$(BIN)/python" -P -m tests.reliability
+
+# Agents at work for MINUTES while one fault after the other happens; prints the tables of docs/reliability.md.
+soak: $(SETUP_DEV)
+	"$(BIN)/python" -P -m tests.reliability.soak --minutes "$(MINUTES)"
 
 # Fifty starts and stops of the browser keeper, after which no process may be left; some five minutes.
 keeper-cycles: $(SETUP_DEV)
