@@ -13,13 +13,15 @@ SETUP_FUZZ := $(VENV)/.ready-fuzz
 SECONDS ?= 60
 # How long `make soak` runs.
 MINUTES ?= 30
+# How long `make load` runs its sixteen brokers.
+LOAD_MINUTES ?= 10
 
-.PHONY: help demo test lint unit unit-broker unit-rest guard-check fuzz e2e kill-matrix soak keeper-cycles bench mcpb docs clean
+.PHONY: help demo test lint unit unit-broker unit-rest guard-check fuzz e2e kill-matrix soak load keeper-cycles bench mcpb docs clean
 
 help:
 	@echo "make demo   set up, then answer one question through a real browser against the emulated service"
 	@echo "make test   set up, then run every check and test"
-	@echo "make lint | unit | guard-check | fuzz | e2e | kill-matrix | soak | keeper-cycles | bench | mcpb | docs | clean   the parts"
+	@echo "make lint | unit | guard-check | fuzz | e2e | kill-matrix | soak | load | keeper-cycles | bench | mcpb | docs | clean   the parts"
 
 # pip compiles bytecode on install, and compileall does it for our own editable tree: `serve` never pays for it.
 $(SETUP): pyproject.toml scripts/ensure-browser.sh scripts/ensure-venv.sh
@@ -87,6 +89,11 @@ kill-matrix: $(SETUP_DEV)
 # Agents at work for MINUTES while one fault after the other happens; prints the tables of docs/reliability.md.
 soak: $(SETUP_DEV)
 	"$(BIN)/python" -P -m tests.reliability.soak --minutes "$(MINUTES)"
+
+# Sixteen brokers on one browser for LOAD_MINUTES, and a thousand starts and ends of `serve`.
+load: $(SETUP_DEV)
+	"$(BIN)/python" -P -m tests.reliability.load --minutes "$(LOAD_MINUTES)"
+	"$(BIN)/python" -P -m tests.reliability.cycles --count 1000
 
 # Fifty starts and stops of the browser keeper, after which no process may be left; some five minutes.
 keeper-cycles: $(SETUP_DEV)

@@ -11,7 +11,7 @@ from harness.control import Control
 from harness.emulator.hosts import DEFAULT_HOST, NOTEBOOK_HOSTS
 from harness.emulator.seed import DEMO_QUESTION, LIGHTHOUSE_ID
 from harness.mcp_client import McpClient
-from tests.e2e.tabs import reload_tab
+from harness.tabs import reload_tab
 from tests.e2e.tool_calls import call, fail, select, succeed
 
 pytestmark = pytest.mark.browser

@@ -24,10 +24,10 @@ from harness.control import Control
 from harness.emulator.faults import parse_fault
 from harness.emulator.seed import DEMO_QUESTION
 from harness.mcp_client import SERVE_COMMAND, McpClient, RpcError, ServerGone, open_client
+from harness.tabs import close_tabs, leave_site, reload_tab
 from native_host.paths import HOME_VARIABLE, companion_pid, companion_sockets
 from tests.e2e.home_files import files_of_ours
 from tests.e2e.raw_broker import open_raw_broker
-from tests.e2e.tabs import close_tabs, leave_site, reload_tab
 from tests.e2e.tool_calls import call, select, succeed
 
 pytestmark = pytest.mark.browser

@@ -17,8 +17,8 @@ from cdp.targets import TargetInfo, attached, evaluate, get_targets, js_literal,
 from harness.browser import is_notebook_tab
 from harness.control import Control
 from harness.mcp_client import McpClient
+from harness.tabs import ANOTHER_SITE
 from tests.e2e.raw_broker import open_raw_broker
-from tests.e2e.tabs import ANOTHER_SITE
 from tests.e2e.tool_calls import call, select, succeed
 from tests.shared import case_input
 

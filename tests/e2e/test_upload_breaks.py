@@ -22,8 +22,8 @@ from harness.emulator.hosts import DEFAULT_HOST, NOTEBOOK_HOSTS
 from harness.home import temporary_home
 from harness.mcp_client import McpClient
 from harness.process import running_chain
+from harness.tabs import close_tabs, reload_tab
 from native_host.paths import HOME_VARIABLE, companion_sockets
-from tests.e2e.tabs import close_tabs, reload_tab
 from tests.e2e.test_lifecycle import kill_host
 from tests.e2e.writing import Service, digest, done, file_source, make_file, open_session, refused, settle
 

@@ -14,8 +14,8 @@ from harness import browser as headless
 from harness.emulator.seed import EMPTY_PLAN_ID, TRAMS_ID
 from harness.home import forget_back_offs
 from harness.mcp_client import McpClient
+from harness.tabs import reload_tab
 from tests.e2e.raw_broker import open_raw_broker
-from tests.e2e.tabs import reload_tab
 from tests.e2e.tool_calls import succeed
 from tests.e2e.writing import Service, done, drive_source, new_note, open_session, refused, text_source, url_source
 

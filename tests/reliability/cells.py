@@ -23,8 +23,8 @@ from harness.emulator import Emulator, serve
 from harness.emulator.seed import EMPTY_PLAN_ID
 from harness.home import temporary_home
 from harness.mcp_client import SERVE_COMMAND, McpClient, ServerGone, open_client
+from harness.tabs import reload_tab
 from native_host.paths import companion_pid, companion_sockets
-from tests.e2e.tabs import reload_tab
 from tests.reliability.points import Cell, Hold, Stop, Victim
 
 REACH_WITHIN_S: Final = 30.0

@@ -23,7 +23,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -36,6 +35,7 @@ from harness.emulator.seed import DEMO_QUESTION, LIGHTHOUSE_ID
 from harness.mcp_client import SERVE_COMMAND, McpClient, RpcError, ServerGone, open_client
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tool_calls import select
+from tests.reliability.processes import Size, size_of
 from tests.reliability.soak_faults import FAULTS, clear
 
 AGENTS: Final = 3
@@ -54,15 +54,6 @@ OF_A_BROKEN_ROAD: Final = {
     *("COMPANION_OFFLINE", "TAB_DISCARDED", "STREAM_SEVERED", "AUTH_REQUIRED", "RATE_LIMITED", "TIMEOUT"),
     *("UPSTREAM_REJECTED", "MUTATION_UNKNOWN", "CANCELLED"),
 }
-
-
-@attrs.define
-class Size:
-    """What one process holds, from /proc."""
-
-    memory_kib: int
-    descriptors: int
-    threads: int
 
 
 @attrs.define
@@ -200,17 +191,6 @@ class Watcher:
 
     def measure(self) -> None:
         self._report.sizes.append((time.monotonic() - self._started, size_of(self._client.process.pid)))
-
-
-def size_of(pid: int) -> Size:
-    """Read what a process holds. Linux only, as the soak is."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    status = dict(line.split(":", 1) for line in lines if ":" in line)
-    return Size(
-        memory_kib=int(status["VmRSS"].split()[0]),
-        descriptors=len(os.listdir(f"/proc/{pid}/fd")),
-        threads=int(status["Threads"]),
-    )
 
 
 async def soak(seconds: float, seed: int) -> Report:

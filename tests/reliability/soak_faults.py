@@ -21,9 +21,9 @@ from harness.browser import is_notebook_tab
 from harness.chain import Chain
 from harness.control import Control
 from harness.home import forget_back_offs
-from native_host.paths import companion_pid, companion_sockets
-from tests.e2e.tabs import close_tabs, leave_site, reload_tab
+from harness.tabs import close_tabs, leave_site, reload_tab
 from tests.reliability.cells import page_renderers
+from tests.reliability.processes import host_pids
 
 SIGNED_IN: Final = ("ada@example.com", "grace@example.com")
 STOPPED_S: Final = 3.0
@@ -41,7 +41,7 @@ async def reload_extension(chain: Chain, control: Control) -> None:
 
 
 async def kill_host(chain: Chain, control: Control) -> None:
-    for pid in _host_pids(chain):
+    for pid in host_pids(chain.home):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -80,7 +80,7 @@ async def freeze_tab(chain: Chain, control: Control) -> None:
 
 async def sleep_machine(chain: Chain, control: Control) -> None:
     """Stop browser and host as a laptop's lid does; their clocks jump when they go on."""
-    pids = [chain.launched.pid, *page_renderers(chain.launched.pid), *_host_pids(chain)]
+    pids = [chain.launched.pid, *page_renderers(chain.launched.pid), *host_pids(chain.home)]
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
@@ -130,11 +130,6 @@ FAULTS: Final[dict[str, Fault]] = {
     "service answers 500": server_errors,
     "answer stream cut": cut_answers,
 }
-
-
-def _host_pids(chain: Chain) -> list[int]:
-    pids = (companion_pid(socket.name) for socket in companion_sockets(chain.home))
-    return [pid for pid in pids if pid is not None]
 
 
 async def _change(control: Control, changes: dict[str, Any]) -> None:

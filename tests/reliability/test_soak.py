@@ -1,10 +1,11 @@
-"""What the soak counts and calls trouble; the soak itself is `make soak`, two minutes of which end every `make test`."""
+"""What the soak counts and calls trouble; the soak itself is `make soak`, and two minutes of it end `make test`."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.reliability.soak import Report, Size, memory_slope_kib_per_min, table
+from tests.reliability.processes import Size
+from tests.reliability.soak import Report, memory_slope_kib_per_min, table
 from tests.reliability.soak_faults import FAULTS
 
 LIFE_OF_THE_BROWSER = {
