@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast
 
 import trio
@@ -117,7 +117,8 @@ class McpClient:
             await self._send(message)
             await waiting.done.wait()
         except trio.Cancelled:
-            with trio.move_on_after(1, shield=True):
+            # A server that is gone has nothing left to cancel, and the cancellation must not turn into another error.
+            with trio.move_on_after(1, shield=True), suppress(ServerGone):
                 await self.notify("notifications/cancelled", {"requestId": request_id})
             raise
         finally:

@@ -139,3 +139,24 @@ async def test_c047_messages_of_the_page_and_of_another_sites_window_move_nothin
         assert (await succeed(client, "list_sources"))["sources"]
         assert [request["rpc"] for request in control.requests()] == ["rLM1Ne"]
         assert (await broker.call("status", {}))["value"] == before
+
+
+async def test_the_persons_own_notebook_window_is_left_alone_and_calls_go_on_without_our_tab(
+    client: McpClient, control: Control, browser: Connection
+) -> None:
+    await select(client)
+    ours = await notebook_tab(browser)
+    window = await browser.call("Target.createTarget", {"url": ours.url, "newWindow": True})
+    theirs = str(window["targetId"])
+    try:
+        await go(browser, theirs, "globalThis.isTheirs = true", "notebook.google.com")
+        control.clear_requests()
+        assert (await succeed(client, "list_sources"))["sources"]
+        await browser.call("Target.closeTarget", {"targetId": ours.id})
+        assert (await succeed(client, "list_sources"))["sources"]
+        async with attached(browser, theirs) as session:
+            assert await evaluate(session, "globalThis.isTheirs") is True
+        # One request per call, and one page of our own in place of the one that was closed.
+        assert [request["rpc"] for request in control.requests()] == ["rLM1Ne", "page", "rLM1Ne"]
+    finally:
+        await browser.call("Target.closeTarget", {"targetId": theirs})
