@@ -19,7 +19,7 @@ from native_host import fragments
 
 JOINER = Path(native_host.__file__).resolve().parents[1] / "extension" / "lib" / "fragments.js"
 PIECE_BYTES = 5
-LIMIT_BYTES = 60
+LIMIT_BYTES = 25
 
 # One line in, one line out. `new` begins an example.
 NODE = """
