@@ -93,9 +93,14 @@ class Joiner(RuleBasedStateMachine):
             self.taken[conn] = self.held[conn] = 0
 
     @precondition(lambda self: self.messages)
-    @rule(data=st.data())
-    def next_piece(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), count=st.integers(1, 6))
+    def next_pieces(self, data: st.DataObject, count: int) -> None:
         conn = data.draw(st.sampled_from(sorted(self.messages)))
+        for _ in range(count):
+            if conn in self.messages:
+                self.take_next(conn)
+
+    def take_next(self, conn: int) -> None:
         message, frames = self.messages[conn]
         frame = frames[self.taken[conn]]
         size = min(PIECE_BYTES, len(json.dumps(message, ensure_ascii=False).encode()) - PIECE_BYTES * self.taken[conn])
