@@ -6,8 +6,10 @@ so no scenario sees another's faults.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import trio
@@ -31,6 +33,10 @@ OnCase = Callable[[CaseResult], None]
 
 class _StepFailed(Exception):
     """A step did not come to what was expected; each argument is a sentence."""
+
+
+class _CannotRun(Exception):
+    """A step could not be made: no verdict on the product. The message names the step and the reason."""
 
 
 async def run_scenarios(
@@ -74,13 +80,13 @@ async def _run(scenario: Scenario, chain: Chain) -> CaseResult:
         await trio.to_thread.run_sync(control.reset)
         forget_back_offs(chain.env)
         async with open_client(SERVE_COMMAND, env=chain.env) as client:
-            with trio.fail_after(START_TIMEOUT_S):
+            with _naming("start of `serve`", START_TIMEOUT_S):
                 await client.initialize()
             await _steps(scenario, client, chain, control)
     except* _StepFailed as group:
         problems = [str(sentence) for failed in _leaves(group) for sentence in failed.args]
-    except* (CdpError, ControlRefused, ServerGone, RpcError, LookupError, trio.TooSlowError) as group:
-        error = "; ".join(f"{type(each).__name__}: {each}" for each in _leaves(group))
+    except* _CannotRun as group:
+        error = "; ".join(str(each) for each in _leaves(group))
     return CaseResult(scenario.name, time.monotonic() - started, problems, error)
 
 
@@ -93,7 +99,7 @@ async def _steps(scenario: Scenario, client: McpClient, chain: Chain, control: C
         if step.call is not None:
             await _call(client, step.call, step.arguments, step.expect, where)
         else:
-            with trio.fail_after(EVENT_TIMEOUT_S):
+            with _naming(where, EVENT_TIMEOUT_S):
                 await _event(step, chain, control)
 
 
@@ -111,7 +117,7 @@ async def _event(step: Step, chain: Chain, control: Control) -> None:
 async def _call(client: McpClient, tool: str, arguments: dict[str, Any], expect: Expectation, where: str) -> None:
     """Call, and the same again while it says that it is running, as the tools ask their callers to."""
     envelope: dict[str, Any] = {}
-    with trio.move_on_after(expect.within_s) as patience:
+    with _naming(where), trio.move_on_after(expect.within_s) as patience:
         while True:
             outcome = await client.call_tool(tool, arguments)
             envelope = outcome["structuredContent"]
@@ -123,6 +129,18 @@ async def _call(client: McpClient, tool: str, arguments: dict[str, Any], expect:
     problems = problems_of(envelope, expect)
     if problems:
         raise _StepFailed(*(f"{where}: {problem}" for problem in problems))
+
+
+@contextmanager
+def _naming(where: str, timeout_s: float = math.inf) -> Generator[None]:
+    """Turn whatever keeps a step from being made into `_CannotRun`, which says where it happened."""
+    try:
+        with trio.fail_after(timeout_s):
+            yield
+    except trio.TooSlowError:
+        raise _CannotRun(f"{where}: not done within {timeout_s:g} s") from None
+    except (CdpError, ControlRefused, LookupError, RpcError, ServerGone) as error:
+        raise _CannotRun(f"{where}: {type(error).__name__}: {error}") from error
 
 
 def _leaves(group: BaseExceptionGroup[Exception]) -> list[BaseException]:
