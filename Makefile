@@ -111,4 +111,4 @@ docs: $(SETUP_DEV)
 	"$(BIN)/python" -m notebook_gateway.cli_docs > docs/cli.md
 
 clean:
-	rm -rf "$(VENV)" node_modules dist
+	rm -rf "$(VENV)" node_modules dist fuzz/corpus.d fuzz/found

@@ -79,7 +79,7 @@ async def _run(name: str, seconds: int, limiter: trio.CapacityLimiter, done: lis
         found.mkdir(parents=True, exist_ok=True)
         command = (
             *(sys.executable, "-P", "-m", "fuzz.run_one", name),
-            *(str(learned), str(seeds)),
+            *(str(learned), str(seeds), str(found)),  # what was found once is tried again until it is mended
             f"-max_total_time={seconds}",
             f"-max_len={MAX_INPUT_BYTES}",
             f"-timeout={INPUT_TIMEOUT_S}",
@@ -113,6 +113,7 @@ def _write_seeds(name: str, folder: Path) -> int:
 
 
 def read_output(name: str, seeds: int, status: int, output: bytes) -> Ran:
+    """Return what libFuzzer's statistics say; a run that tried nothing beyond its seeds is trouble as well."""
     executions = int(_last(EXECUTIONS, output))
     is_clean = status == 0 and executions > seeds
     trouble = "" if is_clean else f"status {status}\n" + output[-6000:].decode(errors="replace")

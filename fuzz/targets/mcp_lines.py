@@ -9,17 +9,18 @@ from collections.abc import Iterator
 
 from mcp_types import JSONRPCNotification
 
-from broker.json_lines import LineSplitter, OversizedLine
+from broker.json_lines import OversizedLine
 from broker.jsonrpc_guard import BadFrame, encode_message, parse_message_untrusted
 from fuzz.corpus import case_inputs
 from fuzz.cuts import pieces_of
+from tests.broker.line_pieces import split
 
 LIMIT_BYTES = 4096
 
 
 def one_input(data: bytes) -> None:
-    lines = _lines([data])
-    assert _lines(pieces_of(data)) == lines
+    lines = split([data], LIMIT_BYTES)
+    assert split(pieces_of(data), LIMIT_BYTES) == lines
     for line in lines:
         if isinstance(line, OversizedLine):
             continue
@@ -31,16 +32,6 @@ def one_input(data: bytes) -> None:
             continue
         if isinstance(message, JSONRPCNotification):
             assert "id" not in json.loads(line), "nobody would answer this request"
-
-
-def _lines(pieces: list[bytes]) -> list[bytes | OversizedLine]:
-    splitter = LineSplitter(LIMIT_BYTES)
-    lines: list[bytes | OversizedLine] = []
-    for piece in pieces:
-        splitter.feed_untrusted(piece)
-        while (line := splitter.maybe_next_line()) is not None:
-            lines.append(line)
-    return lines
 
 
 def seeds() -> Iterator[bytes]:

@@ -6,16 +6,15 @@ The input is one native message per line.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from broker.relay_frames import BadHostFrame, parse_host_frame_untrusted
 from native_host.commands import EndHost, ToBroker, ToWorker
 from native_host.messages import BadMessage
-from native_host.relay import Relay
+from native_host.relay import WORKER, Relay
 from native_host.worker_frames import read_worker_frame_untrusted
 from tests.native_host.fakes import HELLO, READY, call_frame, dump
-
-BROADCASTS = frozenset({"ready", "event"})
 
 
 def one_input(data: bytes) -> None:
@@ -34,7 +33,7 @@ def one_input(data: bytes) -> None:
                 assert addressed in (command.conn, None)
                 _read_as_a_broker(bytes(command.payload))
             elif isinstance(command, ToWorker):
-                assert not isinstance(command.payload, bytearray)
+                json.loads(command.payload)
         if any(isinstance(command, EndHost) for command in commands):
             return
 
@@ -45,7 +44,9 @@ def _address(line: bytes) -> int | None:
         frame = read_worker_frame_untrusted(bytearray(line))
     except BadMessage:
         return -1
-    return None if (frame.kind in BROADCASTS and frame.conn == 0) or frame.kind == "ready" else frame.conn
+    if frame.kind == "ready" or (frame.kind == "event" and frame.conn == WORKER):
+        return None
+    return frame.conn
 
 
 def _read_as_a_broker(payload: bytes) -> None:

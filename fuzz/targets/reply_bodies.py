@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from broker.batchexecute import decode_reply_untrusted
 from broker.errors import GatewayError
 from fuzz.corpus import case_inputs, exchanges
-from fuzz.targets.results import DECODERS, show
+from fuzz.targets.results import DECODERS, check_decoded
 
 RPC_IDS = tuple(sorted(DECODERS))
 
@@ -26,10 +26,10 @@ def one_input(data: bytes) -> None:
     except GatewayError as error:
         error.message.encode()
         return
-    show(rpc_id, value)
-    cut = body.rstrip()[: len(body) // 2]
+    check_decoded(rpc_id, value)
+    whole = body.rstrip()
     try:
-        decode_reply_untrusted(cut, rpc_id)
+        decode_reply_untrusted(whole[: len(whole) // 2], rpc_id)
     except GatewayError:
         return
     raise AssertionError("half of the body was read as all of it")

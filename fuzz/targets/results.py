@@ -46,10 +46,10 @@ def one_input(data: bytes) -> None:
         payload = decode_result_text(rpc_id, data[1:].decode("utf-8", "replace"))
     except GatewayError:
         return
-    show(rpc_id, payload)
+    check_decoded(rpc_id, payload)
 
 
-def show(rpc_id: str, payload: object) -> None:
+def check_decoded(rpc_id: str, payload: object) -> None:
     """Decode as the tools do, and see that every word of the value can be written out."""
     try:
         value = DECODERS[rpc_id](payload)
@@ -61,6 +61,7 @@ def show(rpc_id: str, payload: object) -> None:
 
 
 def plain(value: object) -> object:
+    """Return what `json` can write of a value of ours that it does not know."""
     if attrs.has(type(value)):
         return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
     if isinstance(value, tuple | frozenset | set):

@@ -4,16 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.json_lines import LineSplitter, OversizedLine
-
-
-def split(pieces: list[bytes], limit_bytes: int = 100) -> list[bytes | OversizedLine]:
-    splitter = LineSplitter(limit_bytes)
-    lines: list[bytes | OversizedLine] = []
-    for piece in pieces:
-        splitter.feed_untrusted(piece)
-        while (line := splitter.maybe_next_line()) is not None:
-            lines.append(line)
-    return lines
+from tests.broker.line_pieces import split
 
 
 def test_only_a_line_feed_ends_a_line():
