@@ -24,8 +24,8 @@ from harness.emulator.seed import EMPTY_PLAN_ID
 from harness.home import temporary_home
 from harness.mcp_client import SERVE_COMMAND, McpClient, ServerGone, open_client
 from harness.tabs import reload_tab
-from native_host.paths import companion_pid, companion_sockets
 from tests.reliability.points import Cell, Hold, Stop, Victim
+from tests.reliability.processes import host_pids, page_renderers, status_fields
 
 REACH_WITHIN_S: Final = 30.0
 RECOVER_WITHIN_S: Final = 90.0
@@ -271,7 +271,7 @@ async def _reach(attempt: Attempt, client: McpClient, pipe: failpipe) -> bool:
 
 async def _is_stopped(pid: int) -> bool:
     await trio.lowlevel.checkpoint()
-    return _status_fields(pid)[0] == "T"
+    return status_fields(pid)[0] == "T"
 
 
 async def _has_arrived(attempt: Attempt, point: Hold) -> bool:
@@ -286,8 +286,7 @@ async def kill(victim: Victim, client: McpClient, chain: Chain) -> None:
             os.kill(client.process.pid, signal.SIGKILL)
             await client.process.wait()
         case Victim.HOST:
-            (pid, *_) = [pid for socket in companion_sockets(chain.home) if (pid := companion_pid(socket.name))]
-            os.kill(pid, signal.SIGKILL)
+            os.kill(host_pids(chain.home)[0], signal.SIGKILL)
         case Victim.RENDERER:
             pids = page_renderers(chain.launched.pid)
             assert pids, "the browser has no page"
@@ -297,37 +296,6 @@ async def kill(victim: Victim, client: McpClient, chain: Chain) -> None:
             os.kill(chain.launched.pid, signal.SIGKILL)
         case Victim.EXTENSION:
             await chain.reload_extension()
-
-
-def page_renderers(browser_pid: int) -> list[int]:
-    """Return the browser's renderer processes but those of extensions."""
-    found: list[int] = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            # Processes that the zygote forked have blanks where others have zeros.
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").split()
-            parents = _ancestors(int(folder.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        is_page = b"--type=renderer" in command and b"--extension-process" not in command
-        if is_page and browser_pid in parents:
-            found.append(int(folder.name))
-    return found
-
-
-def _status_fields(pid: int) -> list[str]:
-    """Return what follows the name in the process's status: its state, its parent, …"""
-    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-
-
-def _ancestors(pid: int) -> list[int]:
-    parents: list[int] = []
-    while pid > 1:
-        pid = int(_status_fields(pid)[1])
-        parents.append(pid)
-    return parents
 
 
 async def _repeat(client: McpClient, attempt: Attempt) -> dict[str, Any]:

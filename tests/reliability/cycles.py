@@ -10,6 +10,7 @@ import argparse
 import secrets
 import sys
 import time
+from collections import Counter
 
 import attrs
 import trio
@@ -19,6 +20,7 @@ from harness.chain import open_chain
 from harness.mcp_client import SERVE_COMMAND, open_client
 from tests.e2e.home_files import files_of_ours
 from tests.reliability.processes import Size, host_pids, size_of
+from tests.reliability.verdict import say
 
 CYCLE_TIMEOUT_S = 30.0
 
@@ -94,10 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.cycles")
     parser.add_argument("--count", type=int, default=1000)
     report = trio.run(run_cycles, parser.parse_args().count)
-    print(sentence(report))
-    for trouble in report.troubles:
-        print(f"TROUBLE {trouble}")
-    return 1 if report.troubles else 0
+    return say(sentence(report), Counter(report.troubles))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,10 @@ from harness.emulator.seed import DEMO_QUESTION, LIGHTHOUSE_ID
 from harness.mcp_client import SERVE_COMMAND, McpClient, open_client
 from tests.e2e.tool_calls import select
 from tests.reliability.processes import Size, host_pids, size_of
+from tests.reliability.verdict import say
 
 BROKERS = 16
+CALL_TIMEOUT_S = 60.0
 IDLE_CALLS = 100
 WARM_UP_CALLS = 10
 THINKING_S = (1.0, 3.0)
@@ -93,7 +95,7 @@ class Agent:
             self._questions += 1
             arguments = {"question": DEMO_QUESTION, "request_key": f"{self._number}-{self._questions}"}
         started = time.perf_counter()
-        with trio.fail_after(60):
+        with trio.fail_after(CALL_TIMEOUT_S):
             outcome = await self._client.call_tool(tool, arguments)
         took_ms = (time.perf_counter() - started) * 1000
         if outcome["isError"]:
@@ -109,8 +111,9 @@ async def run_load(seconds: float) -> Report:
         clients: list[McpClient] = []
         for _ in range(BROKERS):
             client = await stack.enter_async_context(open_client(SERVE_COMMAND, env=chain.env))
-            await client.initialize()
-            await select(client, LIGHTHOUSE_ID)
+            with trio.fail_after(CALL_TIMEOUT_S):
+                await client.initialize()
+                await select(client, LIGHTHOUSE_ID)
             clients.append(client)
         agents = [Agent(number, client, report) for number, client in enumerate(clients)]
         for _ in range(WARM_UP_CALLS):
@@ -138,6 +141,7 @@ def _sizes(clients: list[McpClient], chain: Chain) -> tuple[list[Size], list[Siz
 
 
 def judge(report: Report) -> None:
+    """Add a sentence to `troubles` for each bar that was missed."""
     if report.errors:
         report.troubles.append(f"errors: {dict(report.errors)}")
     if report.p99_ms > MAX_LATENCY_RATIO * report.idle_median_ms:
@@ -180,10 +184,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.load")
     parser.add_argument("--minutes", type=float, default=10.0)
     report = trio.run(run_load, parser.parse_args().minutes * 60)
-    print(table(report))
-    for trouble in report.troubles:
-        print(f"TROUBLE {trouble}")
-    return 1 if report.troubles else 0
+    return say(table(report), Counter(report.troubles))
 
 
 if __name__ == "__main__":

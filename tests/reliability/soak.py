@@ -6,14 +6,15 @@ further broker asks until it is served, and that time is the recovery. At the en
 code, recoveries, what that broker holds more than at the start, what is left when all is closed, and whether each write
 is in the notebook once.
 
-Clean means: every error is one of those that a broken road has, every call ended in time, every recovery was within
-`RECOVERY_S`, every write is there exactly once or was said to be unknown, and nothing is left behind.
+Clean means: every error is one that a fault just before explains, every call ended in time, every recovery was within
+`RECOVERY_S`, every write is there exactly once or was said to be unknown or rejected, and nothing is left behind.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import secrets
@@ -21,11 +22,9 @@ import signal
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-import attrs
 import trio
 
 from cdp.processes import MARK_VARIABLE, members
@@ -35,69 +34,51 @@ from harness.emulator.seed import DEMO_QUESTION, LIGHTHOUSE_ID
 from harness.mcp_client import SERVE_COMMAND, McpClient, RpcError, ServerGone, open_client
 from tests.e2e.raw_broker import open_raw_broker
 from tests.e2e.tool_calls import select
-from tests.reliability.processes import Size, size_of
+from tests.reliability.processes import size_of
 from tests.reliability.soak_faults import FAULTS, clear
+from tests.reliability.soak_report import Report, table
+from tests.reliability.verdict import say
 
 AGENTS: Final = 3
 CALL_TIMEOUT_S: Final = 60.0
-RECOVERY_S: Final = 8.0
-"""Five seconds with a notebook tab or keeper, and three for a machine that has other work (ADR-014)."""
+START_TIMEOUT_S: Final = 30.0
+RECOVERY_S: Final = 5.0
+"""With a notebook tab or the keeper (ADR-014)."""
 LONG_RECOVERY_S: Final = 35.0
 """Without a notebook tab only Chrome's own alarm wakes the worker."""
 BETWEEN_FAULTS_S: Final = (3.0, 8.0)
 BROKER_LIVES_S: Final = (20.0, 60.0)
 THINKING_S: Final = (0.0, 0.4)
-MAX_GROWTH: Final = 1.5
-"""How much larger than after the first fault a broker may be at the end."""
-
-OF_A_BROKEN_ROAD: Final = {
-    *("COMPANION_OFFLINE", "TAB_DISCARDED", "STREAM_SEVERED", "AUTH_REQUIRED", "RATE_LIMITED", "TIMEOUT"),
-    *("UPSTREAM_REJECTED", "MUTATION_UNKNOWN", "CANCELLED"),
-}
-
-
-@attrs.define
-class Report:
-    """What happened. `troubles` is empty in a clean soak."""
-
-    seconds: float = 0.0
-    calls: Counter[str] = attrs.field(factory=Counter[str])
-    errors: Counter[str] = attrs.field(factory=Counter[str])
-    faults: Counter[str] = attrs.field(factory=Counter[str])
-    recoveries_s: dict[str, list[float]] = attrs.field(factory=dict[str, list[float]])
-    slowest_call_s: float = 0.0
-    broker_restarts: int = 0
-    writes: dict[str, str] = attrs.field(factory=dict[str, str])
-    sizes: list[tuple[float, Size]] = attrs.field(factory=list[tuple[float, Size]])
-    troubles: Counter[str] = attrs.field(factory=Counter[str])
 
 
 class Agent:
     """One agent: a broker, restarted whenever it is gone, and calls one after the other."""
 
-    def __init__(self, name: str, chain: Chain, env: dict[str, str], dice: random.Random, report: Report) -> None:
+    def __init__(self, name: str, env: dict[str, str], dice: random.Random, report: Report) -> None:
         self._name = name
-        self._chain = chain
         self._env = env
         self._dice = dice
         self._report = report
         self._count = 0
-        self._last_error: dict[str, Any] = {"code": "TIMEOUT"}
+        self._last_error: dict[str, Any] = {"code": ""}
 
     async def work(self, until_s: float, *, dies: bool) -> None:
         """Work until then. `dies`: the broker is killed now and then, as an agent's machine does."""
         while trio.current_time() < until_s:
-            life_s = self._dice.uniform(*BROKER_LIVES_S) if dies else until_s
+            life_s = self._dice.uniform(*BROKER_LIVES_S) if dies else math.inf
             async with open_client(SERVE_COMMAND, env=self._env) as client:
-                with trio.move_on_after(life_s), suppress(ServerGone):
-                    await self._session(client, until_s)
-                if trio.current_time() < until_s:
-                    with suppress(ProcessLookupError):
-                        os.kill(client.process.pid, signal.SIGKILL)
-                    self._report.broker_restarts += 1
+                with trio.move_on_after(life_s) as life:
+                    try:
+                        await self._session(client, until_s)
+                    except ServerGone:
+                        self._report.troubles["a broker ended by itself"] += 1
+                if life.cancelled_caught:
+                    os.kill(client.process.pid, signal.SIGKILL)
+                    self._report.killed_brokers += 1
 
     async def _session(self, client: McpClient, until_s: float) -> None:
-        await client.initialize()
+        with trio.fail_after(START_TIMEOUT_S):
+            await client.initialize()
         while trio.current_time() < until_s:
             await trio.sleep(self._dice.uniform(*THINKING_S))
             if await self._call(client, "select_notebook", {"notebook_id": LIGHTHOUSE_ID, "save_for_project": False}):
@@ -139,12 +120,12 @@ class Agent:
 
     async def _call(self, client: McpClient, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Call once; returns the envelope of a success. Whatever no client should ever see is trouble."""
+        self._last_error = {"code": ""}
         started = time.monotonic()
         try:
             with trio.fail_after(CALL_TIMEOUT_S):
                 outcome = await client.call_tool(tool, arguments)
         except trio.TooSlowError:
-            self._last_error = {"code": "TIMEOUT"}
             self._report.troubles[f"{tool}: no answer after {CALL_TIMEOUT_S:g} s"] += 1
             return None
         except RpcError as error:
@@ -156,10 +137,7 @@ class Agent:
         if envelope["ok"]:
             return envelope
         self._last_error = envelope["error"]
-        code = str(self._last_error["code"])
-        self._report.errors[code] += 1
-        if code not in OF_A_BROKEN_ROAD:
-            self._report.troubles[f"{tool}: {json.dumps(self._last_error)[:300]}"] += 1
+        self._report.add_error(tool, str(self._last_error["code"]), json.dumps(self._last_error)[:300])
         return None
 
 
@@ -174,7 +152,7 @@ class Watcher:
     async def recover(self, fault: str) -> None:
         """Ask until served; note how long that took."""
         started = time.monotonic()
-        limit_s = LONG_RECOVERY_S if fault in ("tab closed", "tab led to another site") else RECOVERY_S
+        limit_s = LONG_RECOVERY_S if FAULTS[fault].takes_tab else RECOVERY_S
         code = ""
         with trio.move_on_after(LONG_RECOVERY_S + RECOVERY_S):
             while True:
@@ -195,19 +173,20 @@ class Watcher:
 
 async def soak(seconds: float, seed: int) -> Report:
     """Run it all."""
-    report, dice, mark = Report(), random.Random(seed), secrets.token_hex(8)
+    report, dice, mark = Report(AGENTS), random.Random(seed), secrets.token_hex(8)
     started = time.monotonic()
     async with open_chain() as chain:
         control = Control(chain.emulator.control_url, chain.emulator.control_token)
         env = {**chain.env, MARK_VARIABLE: mark}
         async with open_client(SERVE_COMMAND, env=env) as client:
-            await client.initialize()
-            await select(client, LIGHTHOUSE_ID)
+            with trio.fail_after(START_TIMEOUT_S):
+                await client.initialize()
+                await select(client, LIGHTHOUSE_ID)
             watcher = Watcher(client, report)
             until_s = trio.current_time() + seconds
             async with trio.open_nursery() as nursery:
                 for number in range(AGENTS):
-                    agent = Agent(f"agent {number}", chain, env, random.Random(seed + number), report)
+                    agent = Agent(f"agent {number}", env, random.Random(seed + number), report)
                     nursery.start_soon(partial(agent.work, until_s, dies=number == 0))
                 await _break_things(chain, control, watcher, dice, until_s, report)
             watcher.measure()
@@ -217,7 +196,7 @@ async def soak(seconds: float, seed: int) -> Report:
     if left:
         report.troubles[f"{len(left)} process(es) of ours outlived the soak"] += 1
     report.seconds = time.monotonic() - started
-    _check_growth(report)
+    report.check_growth()
     return report
 
 
@@ -232,20 +211,21 @@ async def _break_things(
             order = dice.sample(list(FAULTS), len(FAULTS))
         fault = order.pop()
         print(fault, file=sys.stderr, flush=True)
+        report.recent.append(fault)
         try:
             with trio.fail_after(CALL_TIMEOUT_S):
-                await FAULTS[fault](chain, control)
+                await FAULTS[fault].happen(chain, control)
         except trio.TooSlowError:
             report.troubles[f"{fault}: could not be made to happen"] += 1
             continue
-        report.faults[fault] += 1
         await watcher.recover(fault)
         await clear(control)
 
 
 async def _check_nothing_hangs(chain: Chain, report: Report) -> None:
     """After the agents are gone, the worker has no call open but the one that asks."""
-    socket = await chain.wait_for_companion()
+    with trio.fail_after(LONG_RECOVERY_S):
+        socket = await chain.wait_for_companion()
     async with open_raw_broker(str(socket)) as broker:
         with trio.move_on_after(10) as patience:
             while (open_calls := (await broker.call("status", {}))["value"]["open_calls"]) > 1:
@@ -257,64 +237,7 @@ async def _check_nothing_hangs(chain: Chain, report: Report) -> None:
 async def _check_writes(control: Control, report: Report) -> None:
     state = await trio.to_thread.run_sync(control.state)
     (notebook,) = (each for each in state["notebooks"] if each["id"] == LIGHTHOUSE_ID)
-    found = Counter(note["title"] for note in notebook["notes"] if not note["deleted"])
-    for key, said in report.writes.items():
-        if found[key] > 1:
-            report.troubles[f"note {key!r} is there {found[key]} times"] += 1
-        if said == "done" and not found[key]:
-            report.troubles[f"note {key!r} was called done and is not there"] += 1
-        if said == "rejected" and found[key]:
-            report.troubles[f"note {key!r} was called rejected and is there"] += 1
-
-
-def _check_growth(report: Report) -> None:
-    first, last = report.sizes[0][1], report.sizes[-1][1]
-    if last.descriptors > first.descriptors + 4:
-        report.troubles[f"the watching broker's descriptors grew from {first.descriptors} to {last.descriptors}"] += 1
-    if last.memory_kib > MAX_GROWTH * report.sizes[min(1, len(report.sizes) - 1)][1].memory_kib:
-        report.troubles[f"the watching broker's memory grew from {first.memory_kib} to {last.memory_kib} KiB"] += 1
-    if last.threads > first.threads + 4:
-        report.troubles[f"the watching broker's threads grew from {first.threads} to {last.threads}"] += 1
-
-
-def memory_slope_kib_per_min(sizes: list[tuple[float, Size]]) -> float:
-    """Return the slope of the least-squares line through memory over time, without the first fifth (warm-up)."""
-    kept = sizes[len(sizes) // 5 :]
-    if len(kept) < 2:
-        return 0.0
-    times = [at_s / 60 for at_s, _ in kept]
-    mean_x, mean_y = sum(times) / len(times), sum(size.memory_kib for _, size in kept) / len(kept)
-    spread = sum((x - mean_x) ** 2 for x in times)
-    moves = sum((x - mean_x) * (size.memory_kib - mean_y) for x, (_, size) in zip(times, kept, strict=True))
-    return moves / spread if spread else 0.0
-
-
-def table(report: Report) -> str:
-    """Return the Markdown of docs/reliability.md."""
-    calls, errors = sum(report.calls.values()), sum(report.errors.values())
-    codes = ", ".join(f"{code} {count}" for code, count in report.errors.most_common()) or "none"
-    said = Counter(report.writes.values())
-    first, last = report.sizes[0][1], report.sizes[-1][1]
-    slope = memory_slope_kib_per_min(report.sizes)
-    wrong = sum("note " in each for each in report.troubles)
-    lines = [
-        f"- {report.seconds / 60:.1f} minutes, {sum(report.faults.values())} faults, {calls:,} calls by {AGENTS}",
-        f"  agents; {report.broker_restarts} of their brokers killed. Slowest call {report.slowest_call_s:.1f} s.",
-        f"- {errors} calls ended with an error: {codes}.",
-        f"- {len(report.writes)} notes: {said['done']} done, {said['rejected']} rejected, {said['unknown']} unknown,",
-        f"  {said['begun']} cut off with their agent. Doubled, lost, or not what was said: {wrong}.",
-        f"- The broker that lived all the time: {first.memory_kib // 1024} MiB, at last {last.memory_kib // 1024} MiB",
-        f"  ({slope:+.0f} KiB a minute); {first.descriptors} descriptors, at last {last.descriptors};",
-        f"  {first.threads} threads, at last {last.threads}.",
-        "",
-        "| fault | times | served again after, median | worst |",
-        "|---|---:|---:|---:|",
-    ]
-    for fault in FAULTS:
-        took = sorted(report.recoveries_s.get(fault, []))
-        if took:
-            lines.append(f"| {fault} | {len(took)} | {took[len(took) // 2]:.1f} s | {took[-1]:.1f} s |")
-    return "\n".join(lines)
+    report.check_writes(Counter(note["title"] for note in notebook["notes"] if not note["deleted"]))
 
 
 def main() -> int:
@@ -325,11 +248,7 @@ def main() -> int:
     seed = options.seed if options.seed is not None else secrets.randbelow(1_000_000)
     print(f"seed {seed}", flush=True)
     report = trio.run(soak, options.minutes * 60, seed)
-    print(table(report))
-    for trouble, count in report.troubles.most_common():
-        print(f"TROUBLE {count} x {trouble}")
-    print(f"\n{sum(report.faults.values())} faults, {sum(report.troubles.values())} troubles")
-    return 1 if report.troubles else 0
+    return say(table(report), report.troubles)
 
 
 if __name__ == "__main__":

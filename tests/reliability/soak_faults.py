@@ -1,7 +1,7 @@
 """What can happen to a browser, its page, our programs and the service while agents work: the faults of the soak.
 
-Each fault is a function that makes it happen and returns once its cause is gone, so that the time from then on is ours.
-None holds a session on the extension's worker, which would keep it alive.
+Each fault makes it happen and returns once its cause is gone, so that the time from then on is ours, and names the
+codes with which a call may end because of it. None holds a session on the extension's worker, as that keeps it alive.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 import trio
+from attrs import frozen
 
 from cdp.errors import CallFailed
 from cdp.targets import attached, get_targets
@@ -22,14 +23,21 @@ from harness.chain import Chain
 from harness.control import Control
 from harness.home import forget_back_offs
 from harness.tabs import close_tabs, leave_site, reload_tab
-from tests.reliability.cells import page_renderers
-from tests.reliability.processes import host_pids
+from tests.reliability.processes import host_pids, page_renderers
 
 SIGNED_IN: Final = ("ada@example.com", "grace@example.com")
 STOPPED_S: Final = 3.0
 """How long a sleep, a frozen tab or a signed-out service lasts. A soak is about what comes after."""
 
-Fault = Callable[[Chain, Control], Awaitable[None]]
+
+@frozen
+class Fault:
+    """`happen` returns when the cause is gone. `codes`: how calls may end because of it."""
+
+    happen: Callable[[Chain, Control], Awaitable[None]]
+    codes: frozenset[str]
+    takes_tab: bool = False
+    """Afterwards there is no notebook tab, and only Chrome's own alarm is sure to wake the worker."""
 
 
 async def stop_worker(chain: Chain, control: Control) -> None:
@@ -115,20 +123,25 @@ async def cut_answers(chain: Chain, control: Control) -> None:
     await _service_fault(control, {"rpc": "stream", "fault": "disconnect", "bytes": 2000, "times": 2})
 
 
+# What is under way when the road breaks: a stream that had begun, a write whose request had left.
+UNDER_WAY: Final = frozenset({"STREAM_SEVERED", "MUTATION_UNKNOWN"})
+NO_WORKER: Final = UNDER_WAY | {"COMPANION_OFFLINE"}
+NO_PAGE: Final = UNDER_WAY | {"TAB_DISCARDED"}
+
 FAULTS: Final[dict[str, Fault]] = {
-    "worker stopped": stop_worker,
-    "extension reloaded": reload_extension,
-    "native host killed": kill_host,
-    "tab closed": close_tab,
-    "tab reloaded": reload_page,
-    "tab led to another site": navigate_away,
-    "renderer killed": kill_renderer,
-    "tab frozen": freeze_tab,
-    "machine asleep": sleep_machine,
-    "signed out and in again": sign_out,
-    "service answers 429": too_many_requests,
-    "service answers 500": server_errors,
-    "answer stream cut": cut_answers,
+    "worker stopped": Fault(stop_worker, NO_WORKER),
+    "extension reloaded": Fault(reload_extension, NO_WORKER | NO_PAGE),
+    "native host killed": Fault(kill_host, NO_WORKER),
+    "tab closed": Fault(close_tab, NO_PAGE, takes_tab=True),
+    "tab reloaded": Fault(reload_page, NO_PAGE),
+    "tab led to another site": Fault(navigate_away, NO_PAGE, takes_tab=True),
+    "renderer killed": Fault(kill_renderer, NO_PAGE),
+    "tab frozen": Fault(freeze_tab, NO_PAGE),
+    "machine asleep": Fault(sleep_machine, NO_WORKER | NO_PAGE),
+    "signed out and in again": Fault(sign_out, NO_PAGE | {"AUTH_REQUIRED"}),
+    "service answers 429": Fault(too_many_requests, frozenset({"RATE_LIMITED"})),
+    "service answers 500": Fault(server_errors, frozenset({"UPSTREAM_REJECTED"})),
+    "answer stream cut": Fault(cut_answers, frozenset({"STREAM_SEVERED"})),
 }
 
 
